@@ -1,0 +1,139 @@
+"""What others see of an engine: tokens and bytes in, tokens and text out.
+
+No tensor, no torch and no grammar crosses this border. `completion` builds a `GenerateRequest`,
+an `Engine` answers it with a `Generation`; which library multiplies the numbers is a backend's business.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+TokenId = int
+
+
+class CancelFlag:
+    """A value handed down with a request and read between tokens: set once, never cleared."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def cancel(self) -> None:
+        """Ask whoever holds this flag to stop; returns at once."""
+        self._event.set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """True once anybody has asked."""
+        return self._event.is_set()
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the next token is drawn. The default is greedy: the likeliest token, always the same answer."""
+
+    temperature: float = 0.0
+    """0 is greedy; 1 draws from the model's own distribution."""
+    top_k: int = 0
+    """Draw among this many likeliest tokens; 0 means all."""
+    top_p: float = 1.0
+    """Draw among the likeliest tokens that together reach this probability."""
+    seed: int = 0
+    """The same seed, prompt and model draw the same tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateRequest:
+    """One prompt to be continued."""
+
+    prompt_ids: tuple[TokenId, ...]
+    """The whole prompt, control tokens included; at least one token."""
+    forced: bytes = b""
+    """UTF-8 bytes that the continuation must start with (token healing): typed already, but not in `prompt_ids`."""
+    max_new_tokens: int = 64
+    """Upper bound of the tokens decoded, those that spell `forced` not counted."""
+    sampling: Sampling = Sampling()
+    should_stop: Callable[[str], bool] = lambda text: False
+    """Called after each token with the text so far, `forced` left out; True ends the generation."""
+    reuse: bool = True
+    """False forgets the key/value cache first, so that every prompt token is evaluated."""
+
+
+class Finish(StrEnum):
+    """Why a generation ended."""
+
+    STOPPED = "stopped"
+    """`should_stop` said so."""
+    END = "end"
+    """The model chose an end token."""
+    LENGTH = "length"
+    """`max_new_tokens` or the model's context was reached."""
+    CANCELLED = "cancelled"
+    """The request's flag was set."""
+    UNHEALABLE = "unhealable"
+    """No token of the vocabulary spells the forced bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What came of a `GenerateRequest`."""
+
+    text: str
+    """The text after `forced`; an unfinished UTF-8 sequence at its end is left out."""
+    token_ids: tuple[TokenId, ...]
+    """All tokens decoded, those that spell `forced` included, an end token not."""
+    finish: Finish
+    n_prompt_tokens: int
+    n_reused_tokens: int
+    """Prompt tokens whose keys and values were in the cache."""
+    n_new_tokens: int
+    ttft_ms: float
+    """From the call to the first token chosen."""
+    total_ms: float
+
+
+class Vocabulary(Protocol):
+    """A model's tokens as text: what the prompt builder needs of a tokenizer."""
+
+    n_tokens: int
+    """Ids below this one exist; the logits may be wider."""
+    end_ids: frozenset[TokenId]
+    """Tokens that end a text."""
+
+    def encode(self, text: str) -> list[TokenId]:
+        """Tokens of ordinary text. Never a control token, even where `text` spells one."""
+        ...
+
+    def decode(self, ids: list[TokenId] | tuple[TokenId, ...]) -> str:
+        """Text of `ids`, control tokens left out, malformed UTF-8 replaced."""
+        ...
+
+    def control_id(self, name: str) -> TokenId | None:
+        """The id of the control token spelt `name`, or None where the vocabulary has none."""
+        ...
+
+    def token_bytes(self, token_id: TokenId) -> bytes:
+        """The bytes that a token stands for; empty for a control token."""
+        ...
+
+
+class Engine(Protocol):
+    """One model, ready to continue prompts. Calls may come from any thread; one runs at a time."""
+
+    name: str
+    """Which backend: `native-torch`, `bitsandbytes`, …"""
+    model: str
+    vocabulary: Vocabulary
+    n_context: int
+    """Prompt and new tokens together may not be longer."""
+
+    def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
+        """Continue a prompt. Raises `EngineError` when the model cannot be run."""
+        ...
+
+    def close(self) -> None:
+        """Free the model. The engine answers no more."""
+        ...

@@ -1,0 +1,94 @@
+"""Every exception that treefill raises on purpose, and the one way to say "impossible".
+
+    TreefillError                  one clear sentence: what, where, and the remedy
+    ├── BadInput                   the caller named a file, position, option or language that cannot be used
+    │   └── BadSetting             a setting has a value that it cannot have
+    ├── ModelError                 something about a model
+    │   ├── UnknownModel           no model of that name is in the manifest or the store
+    │   ├── BrokenModel            a model's file is cut, altered or not what it says it is
+    │   └── UnsupportedModel       a sound model that this version cannot run
+    ├── StoreError                 the model store could not do its work and is as it was before
+    │   ├── NoNetwork              no source of a model answered
+    │   ├── NoSpace                the disk is too full
+    │   ├── NoPermission           a folder or file may not be read or written
+    │   ├── WrongHash              what arrived is not what the manifest names
+    │   └── StoreBusy              another process holds the store's lock
+    └── EngineError                the model could not be run
+
+A completion never raises because there is nothing to suggest: it declines, with a reason.
+`str(error)` is the sentence shown to the user; the command line prints it and exits with 2.
+"""
+
+import logging
+import os
+
+log = logging.getLogger(__name__)
+
+
+class TreefillError(Exception):
+    """The root: its text is one clear sentence for the user."""
+
+
+class BadInput(TreefillError):
+    """The caller named something that cannot be used."""
+
+
+class BadSetting(BadInput):
+    """A setting has a value that it cannot have."""
+
+
+class ModelError(TreefillError):
+    """Something about a model."""
+
+
+class UnknownModel(ModelError):
+    """No model of that name is in the manifest or the store."""
+
+
+class BrokenModel(ModelError):
+    """A model's file is cut, altered or not what it says it is."""
+
+
+class UnsupportedModel(ModelError):
+    """A sound model that this version cannot run."""
+
+
+class StoreError(TreefillError):
+    """The model store could not do its work and is as it was before."""
+
+
+class NoNetwork(StoreError):
+    """No source of a model answered."""
+
+
+class NoSpace(StoreError):
+    """The disk is too full."""
+
+
+class NoPermission(StoreError):
+    """A folder or file may not be read or written."""
+
+
+class WrongHash(StoreError):
+    """What arrived is not what the manifest names."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the store's lock."""
+
+
+class EngineError(TreefillError):
+    """The model could not be run."""
+
+
+def never(condition: bool, message: str) -> bool:
+    """Say that `condition` cannot be true, and hand it back so that the caller can take the safe road.
+
+    Raises `AssertionError` under `TREEFILL_STRICT=1` (tests set it); logs an error elsewhere.
+    After SQLite's NEVER and rust-analyzer's `never!`.
+    """
+    if condition:
+        if os.environ.get("TREEFILL_STRICT") == "1":
+            raise AssertionError(message)
+        log.error("this should never happen: %s", message)
+    return condition
