@@ -1,1 +1,1 @@
-""""""
+"""Getting models, keeping them, and opening them."""
