@@ -38,9 +38,9 @@ class Reason(StrEnum):
 class Budgets:
     """How many tokens each part of the prompt may take."""
 
-    n_neighbour_tokens: int = 768
-    n_prefix_tokens: int = 1536
-    n_suffix_tokens: int = 384
+    n_neighbour_tokens: int = 384
+    n_prefix_tokens: int = 768
+    n_suffix_tokens: int = 192
 
     def fitted(self, n_available: int) -> "Budgets":
         """The same shares of what there is, where the model's context is smaller."""
