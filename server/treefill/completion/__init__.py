@@ -1,1 +1,47 @@
-""""""
+"""One keystroke's journey: surroundings, neighbours, prompt, decode, stop, clean-up.
+
+`complete` is the front door. The engine is seen through `engine.api` only; no tensor, parser or protocol lives here.
+"""
+
+from treefill.completion.complete import Plan, carry_out, complete, complete_many, plan_completion
+from treefill.completion.fim import LAYOUTS, FimLayout, choose_layout
+from treefill.completion.prompt import POLICIES, Prompt, build_prompt, choose_anchor
+from treefill.completion.request import (
+    Anchor,
+    Budgets,
+    CompletionRequest,
+    Declined,
+    Explanation,
+    FilterStep,
+    Mode,
+    PromptPart,
+    Reason,
+    Refusal,
+    Suggestion,
+)
+
+__all__ = [
+    "LAYOUTS",
+    "POLICIES",
+    "Anchor",
+    "Budgets",
+    "CompletionRequest",
+    "Declined",
+    "Explanation",
+    "FilterStep",
+    "FimLayout",
+    "Mode",
+    "Plan",
+    "Prompt",
+    "PromptPart",
+    "Reason",
+    "Refusal",
+    "Suggestion",
+    "build_prompt",
+    "carry_out",
+    "choose_anchor",
+    "choose_layout",
+    "complete",
+    "complete_many",
+    "plan_completion",
+]

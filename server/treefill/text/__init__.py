@@ -1,1 +1,36 @@
-""""""
+"""Documents by the Language Server Protocol's own rules, in pure Python: text, lines, positions, line endings.
+
+Used by the front and the core alike. Knows no language, no model and no protocol library.
+"""
+
+from treefill.text.document import MAX_FILE_BYTES, Document, read_document
+from treefill.text.lines import (
+    TAB_WIDTH,
+    count_lines,
+    indent_of,
+    indent_width,
+    line_bounds,
+    line_ending_at,
+    offset_at,
+    position_at,
+    to_lf,
+    with_line_ending,
+    without_surrogates,
+)
+
+__all__ = [
+    "MAX_FILE_BYTES",
+    "TAB_WIDTH",
+    "Document",
+    "count_lines",
+    "indent_of",
+    "indent_width",
+    "line_bounds",
+    "line_ending_at",
+    "offset_at",
+    "position_at",
+    "read_document",
+    "to_lf",
+    "with_line_ending",
+    "without_surrogates",
+]

@@ -1,0 +1,99 @@
+#include "isa/detect.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(__linux__) && defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace treefill {
+namespace {
+
+#if defined(__x86_64__)
+
+bool cpu_has_amx_int8() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return false;
+  const bool tile = edx & (1u << 24);
+  const bool int8 = edx & (1u << 25);
+  return tile && int8;
+}
+
+// Linux keeps the 8 KiB of tile state off until a process asks; touching a tile before is an illegal instruction.
+bool system_allows_amx() {
+#if defined(__linux__)
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+}
+
+bool has_avx512vnni() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+}
+
+#endif
+
+std::vector<InstructionSet> detect() {
+  std::vector<InstructionSet> found;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (has_avx512vnni()) {
+    if (cpu_has_amx_int8() && system_allows_amx()) found.push_back({"amx", linear_amx, quantise_avx2});
+    found.push_back({"avx512vnni", linear_avx512vnni, quantise_avx2});
+  }
+  if (has_avx2()) found.push_back({"avx2", linear_avx2, quantise_avx2});
+#endif
+  found.push_back({"scalar", linear_scalar, quantise_scalar});
+  return found;
+}
+
+const InstructionSet& named(const std::string& name) {
+  std::string all;
+  for (const InstructionSet& set : instruction_sets()) {
+    if (name == set.name) return set;
+    all += (all.empty() ? "" : ", ") + std::string(set.name);
+  }
+  throw std::invalid_argument("instruction set '" + name + "' is not available here; this machine runs: " + all);
+}
+
+const InstructionSet& default_set() {
+  const char* forced = std::getenv("TREEFILL_ISA");
+  return forced && *forced ? named(forced) : instruction_sets().front();
+}
+
+std::atomic<const InstructionSet*> active{nullptr};
+
+}  // namespace
+
+const std::vector<InstructionSet>& instruction_sets() {
+  static const std::vector<InstructionSet> sets = detect();
+  return sets;
+}
+
+const InstructionSet& active_instruction_set() {
+  const InstructionSet* set = active.load(std::memory_order_acquire);
+  if (set) return *set;
+  const InstructionSet& chosen = default_set();
+  active.store(&chosen, std::memory_order_release);
+  return chosen;
+}
+
+void use_instruction_set(const std::string& name) {
+  active.store(name.empty() ? &default_set() : &named(name), std::memory_order_release);
+}
+
+}  // namespace treefill

@@ -1,0 +1,54 @@
+// The border between the dispatcher and the instruction sets: plain structs and function pointers.
+//
+// Files in isa/ are compiled with the flags of one instruction set each. They include this header and
+// the compiler's intrinsics and nothing else: an inline library function compiled there could be the copy
+// that the linker keeps for the whole module, and then crash on a machine without those instructions.
+
+#ifndef TREEFILL_ISA_KERNEL_H_
+#define TREEFILL_ISA_KERNEL_H_
+
+#include <stdint.h>
+
+namespace treefill {
+
+// Inputs are quantised in groups of 64, outputs are stored in blocks of 16.
+constexpr int64_t kGroup = 64;
+constexpr int64_t kBlock = 16;
+constexpr int64_t kBlockBytes = kGroup * kBlock;
+
+// Rows [0, n_rows) times blocks [block_begin, block_end) of one int8 matrix.
+struct LinearPiece {
+  const int8_t* q;         // [N/16][K/64][16][16][4]: blocks, groups, input quads, outputs, inputs
+  const uint16_t* scale;   // [N/16][K/64][16], float16 bits
+  const int16_t* sum;      // [N/16][K/64][16], the sum of a group's 64 weights
+  const float* bias;       // [n_outputs], or null
+  const int8_t* x;         // [n_rows][n_groups * 64]
+  const float* x_scale;    // [n_rows][n_groups]
+  float* y;                // [n_rows][n_outputs]
+  int64_t n_groups;
+  int64_t n_rows;
+  int64_t n_outputs;       // the true count; the last block may be partly padding
+  int64_t block_begin;
+  int64_t block_end;
+};
+
+// y = x W^T + bias for one piece. The arithmetic is the same in every instruction set, to the bit:
+//   acc = 0;  for each group in order:  acc = fma(float(dot), w_scale * x_scale, acc);  y = acc + bias
+// where dot is the exact int32 product of a group's 64 weights and activations.
+using LinearFn = void (*)(const LinearPiece&);
+
+// Quantises one row of n_inputs floats: scale = absmax / 127 a group, q = round-half-even(x * (127 / absmax)).
+// The last group is padded with zeros; q has n_groups * 64 entries, all within [-127, 127].
+using QuantiseFn = void (*)(const float* x, int64_t n_inputs, int8_t* q, float* scale);
+
+void linear_scalar(const LinearPiece& piece);
+void linear_avx2(const LinearPiece& piece);
+void linear_avx512vnni(const LinearPiece& piece);
+void linear_amx(const LinearPiece& piece);
+
+void quantise_scalar(const float* x, int64_t n_inputs, int8_t* q, float* scale);
+void quantise_avx2(const float* x, int64_t n_inputs, int8_t* q, float* scale);
+
+}  // namespace treefill
+
+#endif  // TREEFILL_ISA_KERNEL_H_

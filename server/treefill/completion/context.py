@@ -1,0 +1,214 @@
+"""Which pieces of other files the model may see, and which files it never sees.
+
+Chosen by similarity to the lines near the cursor, shown in the order of path and line: similarity decides membership
+only, and the lines compared change at every eighth line, so that a keystroke changes no prompt token.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from treefill.completion.request import CompletionRequest, Refusal
+from treefill.engine.api import Vocabulary
+from treefill.text import Document, count_lines, line_bounds, to_lf
+
+CHUNK_LINES = 32
+QUERY_LINES_ABOVE = 32
+QUERY_LINES_BELOW = 16
+QUERY_STEP = 8
+"""The compared lines above the cursor end at a multiple of this."""
+MAX_NEIGHBOUR_CHARS = 400_000
+"""Of a larger neighbour only the beginning is looked at."""
+MAX_CHUNK_CHARS = 6_000
+"""Chunks of longer lines are data, not code."""
+
+SECRET_PATTERNS: tuple[str, ...] = (
+    ".env",
+    ".env.*",
+    "*.env",
+    ".envrc",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "*.ppk",
+    "*.asc",
+    "*.gpg",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    ".npmrc",
+    ".netrc",
+    "_netrc",
+    ".pypirc",
+    ".pgpass",
+    ".my.cnf",
+    ".htpasswd",
+    ".git-credentials",
+    ".dockercfg",
+    "credentials",
+    "credentials.*",
+    "*.credentials",
+    "*_credentials.json",
+    "secrets.*",
+    "*.secrets",
+    "*.tfvars",
+    "*.tfstate",
+    "kubeconfig",
+)
+"""Names of files that hold secrets by custom; plain `config.json` and `settings.json` do not."""
+
+SECRET_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".docker", ".secrets"})
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w{2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some neighbouring lines of one file."""
+
+    path: str
+    """As the model sees it: relative to the workspace."""
+    first_line: int
+    """Counted from 1."""
+    last_line: int
+    text: str
+
+    @property
+    def label(self) -> str:
+        """`a.py:1-32`, for an explanation."""
+        return f"{self.path}:{self.first_line}-{self.last_line}"
+
+
+def gather_neighbours(
+    request: CompletionRequest, vocabulary: Vocabulary, n_budget: int
+) -> tuple[tuple[Chunk, ...], tuple[Refusal, ...]]:
+    """The chunks to show, in the order of path and line, and the files that were refused."""
+    allowed, refusals = _sort_out(request)
+    chunks = [chunk for path, document in allowed for chunk in _cut(path, document)]
+    chosen = _take(_by_similarity(chunks, query_words(request.document, request.offset)), vocabulary, n_budget)
+    return tuple(_joined(sorted(chosen, key=_place))), tuple(refusals)
+
+
+def secret_pattern(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
+    """The pattern that makes `path` a secrets file, or None."""
+    parts = Path(path).parts
+    name = parts[-1].lower() if parts else ""
+    for folder in parts[:-1]:
+        if folder.lower() in SECRET_FOLDERS:
+            return f"{folder}/"
+    for pattern in SECRET_PATTERNS:
+        if fnmatchcase(name, pattern) and not name.endswith((".env.example", ".env.sample", ".env.template")):
+            return pattern
+    slashed = Path(path).as_posix()
+    for pattern in own_patterns:
+        if fnmatchcase(name, pattern.lower()) or fnmatchcase(slashed, pattern) or fnmatchcase(slashed, f"*/{pattern}"):
+            return pattern
+    return None
+
+
+def is_secret(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
+    """The pattern that makes a file secret by its name or by the name of what it links to, or None."""
+    return secret_pattern(path, own_patterns) or secret_pattern(str(_resolved(path)), own_patterns)
+
+
+def query_words(document: Document, offset: int) -> frozenset[str]:
+    """Identifiers near the cursor, those of the lines being typed left out."""
+    line_start, line_end = line_bounds(document.text, offset)
+    n_skipped = (count_lines(document.text, line_start) - 1) % QUERY_STEP
+    above = _last_lines(document.text[:line_start], QUERY_LINES_ABOVE + n_skipped)
+    below = to_lf(document.text[line_end : line_end + MAX_CHUNK_CHARS]).split("\n")[1 : QUERY_LINES_BELOW + 1]
+    return identifiers("\n".join((*above[: len(above) - n_skipped], *below)))
+
+
+def identifiers(text: str) -> frozenset[str]:
+    """The words of three letters and more that a programmer could have named."""
+    return frozenset(_IDENTIFIER.findall(text))
+
+
+def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
+    """Shared words by all words, 0 where there are none."""
+    union = len(left | right)
+    return len(left & right) / union if union else 0.0
+
+
+def _last_lines(text: str, count: int) -> list[str]:
+    """The last whole lines of a text that ends with a line ending, or all there are."""
+    near = to_lf(text[-2 * MAX_CHUNK_CHARS :])
+    return near.split("\n")[:-1][-count:]
+
+
+def _sort_out(request: CompletionRequest) -> tuple[list[tuple[str, Document]], list[Refusal]]:
+    own = _resolved(request.document.path)
+    root = _resolved(str(request.workspace_root)) if request.workspace_root else own.parent
+    allowed: dict[Path, tuple[str, Document]] = {}
+    refusals: list[Refusal] = []
+    for document in request.neighbours:
+        place = _resolved(document.path)
+        pattern = is_secret(document.path, request.secret_patterns)
+        if pattern:
+            refusals.append(Refusal(document.path, f"secrets file (matches {pattern})"))
+        elif place == own:
+            refusals.append(Refusal(document.path, "the document itself"))
+        elif not place.is_relative_to(root):
+            refusals.append(Refusal(document.path, f"outside the workspace {root}"))
+        elif place in allowed:
+            refusals.append(Refusal(document.path, "given twice"))
+        else:
+            allowed[place] = (place.relative_to(root).as_posix(), document)
+    return list(allowed.values()), refusals
+
+
+def _resolved(path: str) -> Path:
+    try:
+        return Path(path).resolve()
+    except (OSError, ValueError, RuntimeError):
+        return Path(path).absolute()
+
+
+def _cut(path: str, document: Document) -> Iterator[Chunk]:
+    lines = to_lf(document.text[:MAX_NEIGHBOUR_CHARS].removeprefix("\ufeff")).split("\n")
+    for first in range(0, len(lines), CHUNK_LINES):
+        part = lines[first : first + CHUNK_LINES]
+        text = "\n".join(part) + "\n"
+        if text.strip() and len(text) <= MAX_CHUNK_CHARS:
+            yield Chunk(path, first + 1, first + len(part), text)
+
+
+def _by_similarity(chunks: list[Chunk], query: frozenset[str]) -> list[Chunk]:
+    return sorted(chunks, key=lambda chunk: (-jaccard(identifiers(chunk.text), query), *_place(chunk)))
+
+
+def _take(chunks: list[Chunk], vocabulary: Vocabulary, n_budget: int) -> Iterator[Chunk]:
+    n_left = n_budget
+    for chunk in chunks:
+        if n_left < CHUNK_LINES:
+            return
+        n_tokens = len(vocabulary.encode(chunk.path)) + len(vocabulary.encode(chunk.text)) + 2
+        if n_tokens <= n_left:
+            n_left -= n_tokens
+            yield chunk
+
+
+def _joined(chunks: list[Chunk]) -> Iterator[Chunk]:
+    """Chunks that follow each other in one file become one."""
+    current: Chunk | None = None
+    for chunk in chunks:
+        if current and current.path == chunk.path and current.last_line + 1 == chunk.first_line:
+            current = Chunk(current.path, current.first_line, chunk.last_line, current.text + chunk.text)
+            continue
+        if current:
+            yield current
+        current = chunk
+    if current:
+        yield current
+
+
+def _place(chunk: Chunk) -> tuple[str, int]:
+    return chunk.path, chunk.first_line

@@ -1,0 +1,137 @@
+"""How each family of models wants a hole in a text to be written: a table, and the choice of its row.
+
+The row is chosen by the control tokens that a vocabulary has, never by the model's name.
+"""
+
+from dataclasses import dataclass
+
+from treefill.engine.api import TokenId, Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class FimLayout:
+    """One family's way to write prefix, suffix and middle."""
+
+    family: str
+    prefix: str
+    """Stands before the text above the hole."""
+    suffix: str
+    """Stands before the text below the hole."""
+    middle: str | None
+    """Stands before the text in the hole; None where the middle simply continues the prefix."""
+    suffix_first: bool = False
+    """True where the model was trained to read the suffix before the prefix."""
+    begin: str | None = None
+    """Begins every prompt."""
+    repo_name: str | None = None
+    """Stands before the repository's name."""
+    file_separator: str | None = None
+    """Stands before each file's path."""
+    requires: tuple[str, ...] = ()
+    """Further control tokens that tell this family from its namesakes."""
+    end: tuple[str, ...] = ()
+    """Control tokens that end a middle, besides the vocabulary's own end tokens."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every control token that the layout may use or meet."""
+        used = (self.begin, self.prefix, self.suffix, self.middle, self.repo_name, self.file_separator)
+        return tuple(name for name in (*used, *self.requires, *self.end) if name)
+
+
+LAYOUTS: tuple[FimLayout, ...] = (
+    FimLayout(
+        "qwen2.5-coder",
+        prefix="<|fim_prefix|>",
+        suffix="<|fim_suffix|>",
+        middle="<|fim_middle|>",
+        repo_name="<|repo_name|>",
+        file_separator="<|file_sep|>",
+        requires=("<|file_sep|>",),
+        end=("<|endoftext|>", "<|fim_pad|>", "<|file_sep|>", "<|repo_name|>", "<|im_end|>"),
+    ),
+    FimLayout(
+        "codegemma",
+        prefix="<|fim_prefix|>",
+        suffix="<|fim_suffix|>",
+        middle="<|fim_middle|>",
+        begin="<bos>",
+        file_separator="<|file_separator|>",
+        requires=("<|file_separator|>",),
+        end=("<|file_separator|>",),
+    ),
+    FimLayout(
+        "granite-4",
+        prefix="<|fim_prefix|>",
+        suffix="<|fim_suffix|>",
+        middle="<|fim_middle|>",
+        end=("<|end_of_text|>", "<|fim_pad|>"),
+    ),
+    FimLayout(
+        "starcoder2",
+        prefix="<fim_prefix>",
+        suffix="<fim_suffix>",
+        middle="<fim_middle>",
+        repo_name="<repo_name>",
+        file_separator="<file_sep>",
+        requires=("<file_sep>",),
+        end=("<|endoftext|>", "<file_sep>", "<fim_pad>"),
+    ),
+    FimLayout(
+        "starcoder",  # Granite's first code models took this vocabulary over.
+        prefix="<fim_prefix>",
+        suffix="<fim_suffix>",
+        middle="<fim_middle>",
+        repo_name="<reponame>",
+        file_separator="<filename>",
+        end=("<|endoftext|>", "<fim_pad>"),
+    ),
+    FimLayout(
+        "santacoder",
+        prefix="<fim-prefix>",
+        suffix="<fim-suffix>",
+        middle="<fim-middle>",
+        end=("<|endoftext|>", "<fim-pad>"),
+    ),
+    FimLayout(
+        "codellama",
+        prefix="▁<PRE>",
+        suffix="▁<SUF>",
+        middle="▁<MID>",
+        begin="<s>",
+        end=("▁<EOT>",),
+    ),
+    FimLayout(
+        "deepseek-coder",  # The hole's own token stands where the suffix begins.
+        prefix="<｜fim▁begin｜>",
+        suffix="<｜fim▁hole｜>",
+        middle="<｜fim▁end｜>",
+        begin="<｜begin▁of▁sentence｜>",
+        end=("<｜end▁of▁sentence｜>",),
+    ),
+    FimLayout(
+        "codestral",
+        prefix="[PREFIX]",
+        suffix="[SUFFIX]",
+        middle=None,
+        suffix_first=True,
+        begin="<s>",
+    ),
+)
+
+
+def choose_layout(vocabulary: Vocabulary) -> FimLayout | None:
+    """The first row whose control tokens the vocabulary has; None means that only a prefix can be continued."""
+    return next((layout for layout in LAYOUTS if not missing_tokens(layout, vocabulary)), None)
+
+
+def missing_tokens(layout: FimLayout, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The control tokens that a vocabulary lacks for a layout."""
+    needed = (layout.prefix, layout.suffix, *([layout.middle] if layout.middle else []), *layout.requires)
+    return tuple(name for name in needed if vocabulary.control_id(name) is None)
+
+
+def control_ids(name: str | None, vocabulary: Vocabulary) -> tuple[TokenId, ...]:
+    """The control token's id, or nothing where there is no such token."""
+    token_id = vocabulary.control_id(name) if name else None
+    return () if token_id is None else (token_id,)

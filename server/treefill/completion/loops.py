@@ -1,0 +1,46 @@
+"""Finding the place where a model begins to say the same again and again."""
+
+import re
+
+MAX_PERIOD_LINES = 4
+MAX_LINE_REPEATS = 2
+"""So often may the same lines stand in a row; one more is a loop."""
+_LOOP_IN_LINE = re.compile(r"([^\n]{1,32}?)\1{7,}")
+_MIN_LOOP_CHARS = 40
+
+
+def find_loop(text: str) -> int | None:
+    """Offset of the first repetition of a loop: what stands before it is said once. None where there is no loop."""
+    found = [place for place in (_loop_of_lines(text), _loop_in_line(text)) if place is not None]
+    return min(found, default=None)
+
+
+def _loop_of_lines(text: str) -> int | None:
+    """Up to four lines that come a third time; blank lines do not count."""
+    filled: list[tuple[str, int]] = []
+    offset = 0
+    for line in text.split("\n"):
+        is_ended = offset + len(line) < len(text)
+        if line.strip() and is_ended:
+            filled.append((line.strip(), offset))
+        offset += len(line) + 1
+    for period in range(1, MAX_PERIOD_LINES + 1):
+        needed = period * (MAX_LINE_REPEATS + 1)
+        for first in range(len(filled) - needed + 1):
+            lines = [line for line, _ in filled[first : first + needed]]
+            if any(_is_telling(line) for line in lines) and lines == lines[:period] * (MAX_LINE_REPEATS + 1):
+                return max(0, filled[first + period][1] - 1)
+    return None
+
+
+def _loop_in_line(text: str) -> int | None:
+    """Something with a letter or digit that comes eight times and more within one line."""
+    for found in _LOOP_IN_LINE.finditer(text):
+        if len(found.group()) >= _MIN_LOOP_CHARS and re.search(r"\w", found.group(1)):
+            return found.start() + len(found.group(1))
+    return None
+
+
+def _is_telling(line: str) -> bool:
+    """False for closers and the like, which often stand in a row."""
+    return re.search(r"\w", line) is not None

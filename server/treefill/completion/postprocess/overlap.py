@@ -1,0 +1,93 @@
+"""Agree with the text right of the cursor: nothing of it comes twice, and nothing of it is lost.
+
+Worked example, `|` the cursor: `f(g(|))` and the model writes `x)) + 1`. Its two closers close what the buffer opened,
+and an editor has closed both already. They cannot be trimmed, because text follows them; so the buffer's `))` is
+replaced, and the text that replaces it writes `))` again in one piece.
+"""
+
+from treefill.completion.postprocess.item import Drop, Item, Setting
+from treefill.completion.request import Reason
+from treefill.completion.scan import BEFORE_TEXT, CLOSERS, OPENERS, Pair, scan
+from treefill.completion.situation import Situation
+
+
+def fit_to_suffix(item: Item, setting: Setting) -> Item | Drop:
+    """Trim what the text repeats, replace what it writes again, cut what the buffer has closed."""
+    situation = setting.situation
+    text, right = item.text, situation.right
+    text = text[: len(text) - _overlap(text, right, situation)]
+    text = _without_surplus_closers(text, right, situation)
+    n_replaced = _replaced(text, right, situation)
+    if "\n" in text and right[n_replaced:]:
+        # Editors show a text of several lines only where it replaces the rest of the line.
+        return Item(text.rstrip(" \t") + right[n_replaced:], len(right))
+    if not text.strip() and "\n" not in text:
+        return Drop(Reason.NO_CHANGE, "The suggestion already stands right of the cursor.")
+    return Item(text, n_replaced)
+
+
+def _overlap(text: str, right: str, situation: Situation) -> int:
+    """Length of the longest end of `text` that `right` begins with, and that is not needed by `text` itself."""
+    pairs = scan(text, situation.language, situation.state).pairs
+    for length in range(min(len(text), len(right)), 0, -1):
+        start = len(text) - length
+        if text.endswith(right[:length]) and _is_separate(text, start, right, length) and not _closes_own(pairs, start):
+            return length
+    return 0
+
+
+def _is_separate(text: str, start: int, right: str, length: int) -> bool:
+    """True where the overlap tears no word apart, and is more than white space."""
+    tears_left = start > 0 and _is_word(text[start - 1]) and _is_word(text[start])
+    tears_right = length < len(right) and _is_word(right[length - 1]) and _is_word(right[length])
+    return bool(right[:length].strip()) and not tears_left and not tears_right
+
+
+def _closes_own(pairs: tuple[Pair, ...], start: int) -> bool:
+    """True where the overlap holds the closer of something that the kept text opens."""
+    return any(pair.close_offset >= start and BEFORE_TEXT < pair.open_offset < start for pair in pairs)
+
+
+def _replaced(text: str, right: str, situation: Situation) -> int:
+    """How much of `right` the text writes again in one piece, up to its last closer of the buffer's brackets."""
+    unmatched = _unmatched(text, situation)
+    if not unmatched:
+        return 0
+    stripped = right.rstrip()
+    if len(stripped) > 1 and stripped in text and stripped[-1] not in OPENERS:
+        return len(stripped)
+    run = situation.auto_closed
+    for length in range(len(run), 0, -1):
+        if text.startswith(run[:length], unmatched[0].close_offset) and (run[length - 1] in CLOSERS or length == 1):
+            return length
+    return 0
+
+
+def _without_surplus_closers(text: str, right: str, situation: Situation) -> str:
+    """Cut before the first closer of a bracket that the buffer has closed already, unless it can be written again."""
+    n_needed = situation.n_needed_closers
+    run = situation.auto_closed
+    n_closed = 0
+    for pair in _unmatched(text, situation):
+        if pair.text not in CLOSERS:
+            continue
+        n_closed += 1
+        if n_closed <= n_needed and _fits_open(situation, n_closed, pair):
+            continue
+        if _replaced(text, right, situation) and (pair.text in run or pair.text in right):
+            continue
+        return text[: pair.close_offset]
+    return text
+
+
+def _fits_open(situation: Situation, n_closed: int, pair: Pair) -> bool:
+    brackets = situation.state.brackets
+    return n_closed <= len(brackets) and OPENERS[brackets[-n_closed]] == pair.text
+
+
+def _unmatched(text: str, situation: Situation) -> tuple[Pair, ...]:
+    return scan(text, situation.language, situation.state).unmatched
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

@@ -1,0 +1,315 @@
+"""The prompt: which text goes where, how it is cut, and what the model must spell again.
+
+Prefix-suffix-middle with an anchor: the prefix ends at a line start some lines above the cursor, the middle runs from
+there to the cursor. What the user types is then appended at the very end, so that the cached keys and values of
+everything before stay exact from keystroke to keystroke. The suffix is a snapshot taken with the anchor.
+
+Token healing: the word being typed and the white space before it are left out of the ids and handed to the engine as
+`forced` bytes, because a token boundary at the cursor is one that the model has seldom seen.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from treefill.completion.context import Chunk
+from treefill.completion.fim import FimLayout, control_ids
+from treefill.completion.request import Anchor, Budgets, PromptPart
+from treefill.completion.scan import state_at
+from treefill.completion.situation import LOOK_BACK_CHARS, auto_closed_length
+from treefill.engine.api import TokenId, Vocabulary
+from treefill.errors import BadInput
+from treefill.syntax.languages import Language, language_by_id
+from treefill.text import Document, count_lines, line_bounds, to_lf, without_surrogates
+
+SNAPSHOT_CHARS = 6_000
+"""How much of the text after the cursor an anchor remembers."""
+MAX_MIDDLE_LINES = 12
+MAX_MIDDLE_CHARS = 2_000
+"""An anchor is left behind when the text between it and the cursor grows longer than this."""
+MAX_CHARS_PER_TOKEN = 16
+"""No ordinary text needs more; texts are cut by characters first, so that large files are never tokenised whole."""
+CHARS_STEP = 256
+"""Lines too long for a budget are cut at multiples of this."""
+
+_TYPED_TAIL = re.compile(r"[ \t]*\w*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One way to place the anchor: an arm of the evaluation."""
+
+    n_lines_back: int | None
+    """Lines from the cursor's line up to the anchor at least; None splits at the cursor."""
+    is_healed: bool = True
+
+
+POLICIES: dict[str, Policy] = {
+    "plain": Policy(None, is_healed=False),
+    "plain-healed": Policy(None),
+    "line": Policy(0),
+    **{f"lines-{count}": Policy(count) for count in range(1, 9)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the engine is asked to continue."""
+
+    ids: tuple[TokenId, ...]
+    forced: bytes
+    """The healed tail: typed already, not in `ids`."""
+    parts: tuple[PromptPart, ...]
+    """What `ids` is made of, in order."""
+    layout: str
+
+
+def choose_anchor(document: Document, offset: int, previous: Anchor | None, policy: str) -> Anchor:
+    """The previous anchor while it holds, else a new one where the policy wants it."""
+    if previous is not None and _still_holds(previous, document, offset, policy):
+        return previous
+    anchor_offset = _anchor_offset(document.text, offset, policy_named(policy))
+    return Anchor(
+        path=document.path,
+        policy=policy,
+        offset=anchor_offset,
+        prefix_hash=hash(document.text[:anchor_offset]),
+        suffix=snapshot_suffix(document, offset),
+    )
+
+
+def build_prompt(
+    document: Document,
+    offset: int,
+    anchor: Anchor,
+    layout: FimLayout | None,
+    vocabulary: Vocabulary,
+    budgets: Budgets,
+    neighbours: tuple[Chunk, ...] = (),
+    repo_name: str = "",
+    is_healed: bool | None = None,
+) -> Prompt:
+    """Lay out one request for a model. `is_healed` overrules the anchor's policy."""
+    heals = policy_named(anchor.policy).is_healed if is_healed is None else is_healed
+    prefix = _shown_between(document, 0, anchor.offset)
+    middle = _shown_between(document, anchor.offset, offset)
+    middle, tail = split_typed_tail(middle) if heals else (middle, "")
+    prefix = cut_prefix(prefix, budgets.n_prefix_tokens, vocabulary)
+    suffix = cut_suffix(shown(anchor.suffix), budgets.n_suffix_tokens, vocabulary)
+    writer = _Writer(vocabulary)
+    if layout is None:
+        _write_neighbours_as_comments(writer, neighbours, language_by_id(document.language))
+        writer.text("prefix", prefix)
+        writer.text("middle", middle)
+    else:
+        _write_fim(writer, layout, prefix, suffix, middle, neighbours, document.path, repo_name)
+    return Prompt(tuple(writer.ids), tail.encode(), tuple(writer.parts), layout.family if layout else "prefix-only")
+
+
+def policy_named(name: str) -> Policy:
+    """The policy of that name; `BadInput` lists the names there are."""
+    if name not in POLICIES:
+        raise BadInput(f"anchor policy {name!r} is not known: use one of {', '.join(POLICIES)}")
+    return POLICIES[name]
+
+
+def split_typed_tail(middle: str) -> tuple[str, str]:
+    """Split off what healing spells again: the word at the end and the blanks before it, never a line ending.
+
+    >>> split_typed_tail("x = fo")
+    ('x =', ' fo')
+    """
+    tail = _TYPED_TAIL.search(middle)
+    at = tail.start() if tail else len(middle)
+    return middle[:at], middle[at:]
+
+
+def snapshot_suffix(document: Document, offset: int) -> str:
+    """The text right of the cursor, without the closers that editors write by themselves."""
+    language = language_by_id(document.language)
+    _, line_end = line_bounds(document.text, offset)
+    quote = state_at(to_lf(document.text[max(0, offset - LOOK_BACK_CHARS) : offset]), language).quote
+    n_skipped = auto_closed_length(document.text[offset:line_end], quote)
+    start = offset + n_skipped
+    return to_lf(document.text[start : start + SNAPSHOT_CHARS])
+
+
+def cut_prefix(text: str, n_budget: int, vocabulary: Vocabulary) -> str:
+    """The end of `text` that fits the budget.
+
+    It begins at a place counted from the file's top (a multiple of 64 lines if that leaves half the budget filled,
+    else of 8 lines, else a line, else a multiple of 256 characters in a line), so that it begins at the same place
+    while the user types.
+    """
+    if n_budget <= 0:
+        return ""
+    first = max(0, len(text) - n_budget * MAX_CHARS_PER_TOKEN)
+    ids = vocabulary.encode(text[first:])
+    n_over = len(ids) - n_budget
+    if n_over <= 0 and first == 0:
+        return text
+    earliest = first + len(vocabulary.decode(ids[: max(0, n_over)]))
+    half_full = earliest + (len(text) - earliest) // 2
+    cuts = (cut for step in (64, 8, 1) if (cut := _line_cut(text, earliest, step)) is not None)
+    return text[next((cut for cut in cuts if cut <= half_full), _char_cut(text, earliest)) :]
+
+
+def cut_suffix(text: str, n_budget: int, vocabulary: Vocabulary) -> str:
+    """The beginning of `text` that fits the budget, ended at a line's end where there is one."""
+    if n_budget <= 0:
+        return ""
+    head = text[: n_budget * MAX_CHARS_PER_TOKEN]
+    ids = vocabulary.encode(head)
+    if len(ids) <= n_budget and len(head) == len(text):
+        return text
+    fitting = head[: len(vocabulary.decode(ids[:n_budget]))]
+    line_end = fitting.rfind("\n") + 1
+    return fitting[:line_end] if line_end else fitting[: len(fitting) // CHARS_STEP * CHARS_STEP or len(fitting)]
+
+
+def shown(text: str) -> str:
+    """Text as the model sees it: line feeds only, no half surrogate pairs."""
+    return without_surrogates(to_lf(text))
+
+
+def _shown_between(document: Document, start: int, end: int) -> str:
+    text = document.text[start:end]
+    return shown(text.removeprefix("\ufeff") if start == 0 else text)
+
+
+def _still_holds(anchor: Anchor, document: Document, offset: int, policy: str) -> bool:
+    if (anchor.path, anchor.policy) != (document.path, policy) or policy_named(policy).n_lines_back is None:
+        return False
+    if not anchor.offset <= offset <= anchor.offset + MAX_MIDDLE_CHARS:
+        return False
+    is_short = to_lf(document.text[anchor.offset : offset]).count("\n") <= MAX_MIDDLE_LINES
+    is_prefix_same = hash(document.text[: anchor.offset]) == anchor.prefix_hash
+    return is_short and is_prefix_same and snapshot_suffix(document, offset) == anchor.suffix
+
+
+def _anchor_offset(text: str, offset: int, policy: Policy) -> int:
+    """Where a new anchor goes.
+
+    A request without a memory must find the anchor of the request before it. So lines are counted from the top and
+    the anchor goes to a multiple of N+1 of them: it lies N to 2N lines back and stays while N+1 lines are typed.
+    """
+    if policy.n_lines_back is None:
+        start, _ = line_bounds(text, offset)
+        return offset - len(split_typed_tail(text[start:offset])[1]) if policy.is_healed else offset
+    starts = _line_starts_backwards(text, offset)
+    line_start = next(starts)
+    if policy.n_lines_back == 0:
+        return line_start
+    period = policy.n_lines_back + 1
+    line = count_lines(text, line_start) - 1
+    wanted = max(0, line - policy.n_lines_back) // period * period
+    for _ in range(line - wanted):
+        earlier = next(starts)
+        if offset - earlier > MAX_MIDDLE_CHARS:
+            break
+        line_start = earlier
+    return line_start
+
+
+def _line_starts_backwards(text: str, offset: int) -> Iterator[int]:
+    start, _ = line_bounds(text, offset)
+    yield start
+    while start > 0:
+        end = start - 2 if text[start - 2 : start] == "\r\n" else start - 1
+        start, _ = line_bounds(text, end)
+        yield start
+
+
+def _line_cut(text: str, earliest: int, step: int) -> int | None:
+    """The first line start at or after `earliest` whose number is a multiple of `step`."""
+    if earliest == 0:
+        return 0
+    line = text.count("\n", 0, earliest - 1) + (1 if text[earliest - 1] == "\n" else 0)
+    at = earliest
+    if text[earliest - 1] != "\n":
+        at = text.find("\n", earliest) + 1
+        line += 1
+        if at == 0:
+            return None
+    while line % step:
+        at = text.find("\n", at) + 1
+        line += 1
+        if at == 0:
+            return None
+    return at
+
+
+def _char_cut(text: str, earliest: int) -> int:
+    line_start = text.rfind("\n", 0, earliest) + 1
+    return min(len(text), line_start + -(-(earliest - line_start) // CHARS_STEP) * CHARS_STEP)
+
+
+class _Writer:
+    """Collects ids and says what they are; text goes through `encode`, so it never becomes a control token."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self.ids: list[TokenId] = []
+        self.parts: list[PromptPart] = []
+
+    def control(self, name: str | None) -> None:
+        """Write a control token, or nothing where the vocabulary lacks it."""
+        ids = control_ids(name, self._vocabulary)
+        if name and ids:
+            self.ids += ids
+            self.parts.append(PromptPart(name, "", len(ids)))
+
+    def text(self, name: str, text: str) -> None:
+        """Write ordinary text."""
+        ids = self._vocabulary.encode(text) if text else []
+        self.ids += ids
+        self.parts.append(PromptPart(name, text, len(ids)))
+
+
+def _write_fim(
+    writer: _Writer,
+    layout: FimLayout,
+    prefix: str,
+    suffix: str,
+    middle: str,
+    neighbours: tuple[Chunk, ...],
+    path: str,
+    repo_name: str,
+) -> None:
+    writer.control(layout.begin)
+    if neighbours and layout.file_separator:
+        if layout.repo_name and repo_name:
+            writer.control(layout.repo_name)
+            writer.text("repository", shown(repo_name) + "\n")
+        for chunk in neighbours:
+            writer.control(layout.file_separator)
+            writer.text(f"neighbour {chunk.label}", f"{shown(chunk.path)}\n{shown(chunk.text)}")
+        writer.control(layout.file_separator)
+        writer.text("path", shown(path.rsplit("/", 1)[-1]) + "\n")
+    if layout.suffix_first:
+        writer.control(layout.suffix)
+        writer.text("suffix", suffix)
+        writer.control(layout.prefix)
+        _write_loose_neighbours(writer, layout, neighbours)
+        writer.text("prefix", prefix)
+    else:
+        writer.control(layout.prefix)
+        _write_loose_neighbours(writer, layout, neighbours)
+        writer.text("prefix", prefix)
+        writer.control(layout.suffix)
+        writer.text("suffix", suffix)
+    writer.control(layout.middle)
+    writer.text("middle", middle)
+
+
+def _write_loose_neighbours(writer: _Writer, layout: FimLayout, neighbours: tuple[Chunk, ...]) -> None:
+    """A family without a file separator reads other files as part of this one."""
+    if not layout.file_separator:
+        for chunk in neighbours:
+            writer.text(f"neighbour {chunk.label}", f"{shown(chunk.text)}\n")
+
+
+def _write_neighbours_as_comments(writer: _Writer, neighbours: tuple[Chunk, ...], language: Language) -> None:
+    mark = language.line_comment[0] + " " if language.line_comment else ""
+    for chunk in neighbours:
+        writer.text(f"neighbour {chunk.label}", f"{mark}{shown(chunk.path)}\n{shown(chunk.text)}\n")

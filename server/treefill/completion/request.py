@@ -1,0 +1,179 @@
+"""What goes into a completion and what comes out: plain values. How it is computed is told elsewhere."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from treefill.engine.api import Generation, Sampling
+from treefill.errors import BadInput
+from treefill.text import Document
+
+
+class Mode(StrEnum):
+    """How much may be suggested."""
+
+    AUTO = "auto"
+    LINE = "line"
+    BLOCK = "block"
+
+
+class Reason(StrEnum):
+    """Why nothing is suggested."""
+
+    SECRET_FILE = "secret-file"
+    NO_CONTEXT = "no-context"
+    CANCELLED = "cancelled"
+    UNHEALABLE = "unhealable"
+    EMPTY = "empty"
+    CONTROL_TOKENS = "control-tokens"
+    PROSE = "prose"
+    INCOMPLETE = "incomplete"
+    REPEATS_BELOW = "repeats-below"
+    REPEATS_ABOVE = "repeats-above"
+    LOOP = "loop"
+    NO_CHANGE = "no-change"
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """How many tokens each part of the prompt may take."""
+
+    n_neighbour_tokens: int = 384
+    n_prefix_tokens: int = 768
+    n_suffix_tokens: int = 192
+
+    def fitted(self, n_available: int) -> "Budgets":
+        """The same shares of what there is, where the model's context is smaller."""
+        wanted = self.n_neighbour_tokens + self.n_prefix_tokens + self.n_suffix_tokens
+        if wanted <= n_available:
+            return self
+        share = max(0, n_available) / wanted
+        return Budgets(
+            int(self.n_neighbour_tokens * share), int(self.n_prefix_tokens * share), int(self.n_suffix_tokens * share)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """One place in one document where something is to be suggested."""
+
+    document: Document
+    offset: int
+    """Where the cursor stands, in code points of the document's text."""
+    neighbours: tuple[Document, ...] = ()
+    """Other files that may be shown to the model."""
+    workspace_root: Path | None = None
+    """Neighbours outside it are refused; None stands for the document's own folder."""
+    mode: Mode = Mode.AUTO
+    max_new_tokens: int = 64
+    max_lines: int = 12
+    """A block is cut after this many lines."""
+    sampling: Sampling = Sampling()
+    n_candidates: int = 1
+    reuse: bool = True
+    """False evaluates every prompt token anew."""
+    anchor_policy: str = "lines-3"
+    """How the prompt is split; see `prompt.POLICIES`."""
+    budgets: Budgets = Budgets()
+    secret_patterns: tuple[str, ...] = ()
+    """The user's own glob patterns of files whose text never enters a prompt."""
+
+    def __post_init__(self) -> None:
+        """A position outside the text is the caller's mistake, not a completion's."""
+        if not 0 <= self.offset <= len(self.document.text):
+            raise BadInput(
+                f"offset {self.offset} is outside {self.document.path}: its text has {len(self.document.text)} characters"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPart:
+    """One piece of a prompt, for the reader of an explanation."""
+
+    name: str
+    """`prefix`, `suffix`, `middle`, `neighbour a.py:1-32`, or a control token's name."""
+    text: str
+    n_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A file that was kept out of the prompt."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilterStep:
+    """What one filter made of the text."""
+
+    name: str
+    before: str
+    after: str
+    """Empty where the filter declined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How an answer came about."""
+
+    mode: Mode = Mode.AUTO
+    layout: str = ""
+    """The family of the prompt's layout, or `prefix-only`."""
+    parts: tuple[PromptPart, ...] = ()
+    forced: str = ""
+    """Text that was typed already and that the model had to spell again."""
+    refusals: tuple[Refusal, ...] = ()
+    raw_text: str = ""
+    """What the model wrote after the cursor."""
+    steps: tuple[FilterStep, ...] = ()
+    timings_ms: tuple[tuple[str, float], ...] = ()
+    """Stages in the order they ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """Where the prompt splits a document into prefix and middle, kept from keystroke to keystroke."""
+
+    path: str
+    policy: str
+    offset: int
+    """Offset in the document; what is typed after it is appended to the prompt's end."""
+    prefix_hash: int
+    """Of the text before the anchor, to notice an edit there."""
+    suffix: str
+    """Snapshot of the text right of the cursor, without what editors close by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Text to be put into the document."""
+
+    text: str
+    """Replaces the document's text from `start` to `end`; has the document's own line endings."""
+    start: int
+    end: int
+    """Right of the cursor only over text that `text` writes again."""
+    source: str
+    """`decoded`: the model wrote it for this request."""
+    generation: Generation
+    anchor: Anchor
+    """To be handed back with the next request in this document."""
+    explanation: Explanation = field(default_factory=Explanation)
+
+    def applied_to(self, document: Document) -> str:
+        """The document's text after accepting."""
+        return document.text[: self.start] + self.text + document.text[self.end :]
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Nothing is suggested, and this is why."""
+
+    reason: Reason
+    sentence: str
+    generation: Generation | None = None
+    """None where the model was not asked."""
+    anchor: Anchor | None = None
+    explanation: Explanation = field(default_factory=Explanation)

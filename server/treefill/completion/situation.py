@@ -1,0 +1,185 @@
+"""What surrounds the cursor, looked up once: every later rule reads it here and none touches the document again.
+
+All texts here have line feeds only.
+"""
+
+import re
+from dataclasses import dataclass
+
+from treefill.completion.scan import CLOSERS, ScanState, scan, state_at
+from treefill.syntax.languages import Language, Layout
+from treefill.text import Document, indent_of, indent_width, line_bounds, line_ending_at, to_lf
+
+LOOK_BACK_CHARS = 50_000
+"""How far up strings and brackets are followed; further up they seldom matter and cost time."""
+LOOK_AHEAD_CHARS = 20_000
+N_LINES_ABOVE = 12
+N_LINES_BELOW = 12
+
+
+@dataclass(frozen=True, slots=True)
+class IndentStyle:
+    """How a file is indented."""
+
+    step: str
+    """One level: a tab, or some blanks."""
+
+    @property
+    def width(self) -> int:
+        """Columns of one level."""
+        return indent_width(self.step)
+
+    def blanks(self, width: int) -> str:
+        """Leading white space of `width` columns in this style."""
+        if self.step == "\t":
+            return "\t" * (width // self.width) + " " * (width % self.width)
+        return " " * width
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The cursor's surroundings."""
+
+    language: Language
+    left: str
+    """The cursor's line up to the cursor."""
+    right: str
+    """The cursor's line after the cursor, its ending left out."""
+    lines_above: tuple[str, ...]
+    """The nearest lines above that are not blank, the nearest last."""
+    lines_below: tuple[str, ...]
+    """The nearest lines below that are not blank, the nearest first."""
+    state: ScanState
+    """Brackets, string or comment at the cursor."""
+    n_closed_below: int
+    """How many of the open brackets the text after the cursor closes."""
+    indent: IndentStyle
+    line_ending: str
+
+    @property
+    def is_blank_line(self) -> bool:
+        """True where nothing but white space stands left of the cursor."""
+        return not self.left.strip()
+
+    @property
+    def auto_closed(self) -> str:
+        """The run right of the cursor that an editor may have written by itself."""
+        return self.right[: auto_closed_length(self.right, self.state.quote)]
+
+    @property
+    def is_right_free(self) -> bool:
+        """True where only such a run and white space stand right of the cursor."""
+        return not self.right[len(self.auto_closed) :].strip()
+
+    @property
+    def n_needed_closers(self) -> int:
+        """How many brackets of the buffer nothing closes yet."""
+        return max(0, len(self.state.brackets) - self.n_closed_below)
+
+    @property
+    def opener_line(self) -> str | None:
+        """The line that opens the block which a new line here would belong to, or None."""
+        line = self.left if not self.is_blank_line else (self.lines_above[-1] if self.lines_above else "")
+        return line if ends_with_opener(line, self.language) else None
+
+    @property
+    def expected_width(self) -> int:
+        """Columns of indentation that a line belonging here has."""
+        opener = self.opener_line
+        if opener is not None:
+            return indent_width(indent_of(opener)) + self.indent.width
+        return indent_width(indent_of(self.left)) if self.left else 0
+
+    @property
+    def width_above(self) -> int:
+        """Columns of indentation of the nearest line above."""
+        return indent_width(indent_of(self.lines_above[-1])) if self.lines_above else 0
+
+
+def look_around(document: Document, offset: int, language: Language) -> Situation:
+    """Gather the surroundings of `offset`."""
+    text = document.text
+    start, end = line_bounds(text, offset)
+    before = to_lf(text[max(0, offset - LOOK_BACK_CHARS) : offset])
+    after = to_lf(text[offset : offset + LOOK_AHEAD_CHARS])
+    state = state_at(before, language)
+    above = to_lf(text[max(0, start - LOOK_BACK_CHARS) : start])
+    below = to_lf(text[end : end + LOOK_AHEAD_CHARS])
+    return Situation(
+        language=language,
+        left=text[start:offset].removeprefix("\ufeff"),
+        right=text[offset:end],
+        lines_above=tuple(_filled(above.rsplit("\n", 4 * N_LINES_ABOVE)[-4 * N_LINES_ABOVE :])[-N_LINES_ABOVE:]),
+        lines_below=tuple(_filled(below.split("\n", 4 * N_LINES_BELOW)[: 4 * N_LINES_BELOW])[:N_LINES_BELOW]),
+        state=state,
+        n_closed_below=_n_closed(after, language, state),
+        indent=indent_style(before, after, language),
+        line_ending=line_ending_at(text, offset),
+    )
+
+
+def auto_closed_length(right: str, quote: str) -> int:
+    """Length of the run of closers at the start of `right` that an editor may have closed by itself.
+
+    Brackets, the quote of the string that the cursor is in, and `;` `,` `:` after one of them. A quote outside a
+    string is the user's: it opens one.
+    """
+    at = 0
+    if quote:
+        if not right.startswith(quote):
+            return 0
+        at = len(quote)
+    while at < len(right) and (right[at] in CLOSERS or (at > 0 and right[at] in ";,:")):
+        at += 1
+    return at
+
+
+def ends_with_opener(line: str, language: Language) -> bool:
+    """True where a block may follow `line`; a comment at its end does not count."""
+    code = without_comment(line, language).rstrip().lower()
+    return any(
+        code.endswith(opener) and (not opener[0].isalpha() or re.search(rf"\b{opener}$", code) is not None)
+        for opener in language.block_openers
+    )
+
+
+def without_comment(line: str, language: Language) -> str:
+    """The line up to its line comment, quotes heeded."""
+    for begin in language.line_comment:
+        at = line.find(begin)
+        while at >= 0:
+            if state_at(line[:at], language).is_code:
+                return line[:at]
+            at = line.find(begin, at + 1)
+    return line
+
+
+def indent_style(before: str, after: str, language: Language) -> IndentStyle:
+    """The style that most indented lines near the cursor have, the language's own where there are none."""
+    blanks = [indent_of(line) for line in (*before.split("\n")[-400:], *after.split("\n")[:400]) if line.strip()]
+    n_tabs = sum(indent.startswith("\t") for indent in blanks)
+    n_spaces = sum(indent.startswith(" ") for indent in blanks)
+    if not n_tabs and not n_spaces:
+        return IndentStyle(language.indent)
+    if n_tabs > n_spaces:
+        return IndentStyle("\t")
+    widths = [len(indent) for indent in blanks if not indent.startswith("\t")]
+    steps = [low - high for high, low in zip(widths, widths[1:], strict=False) if 2 <= low - high <= 8]
+    if not steps:
+        return IndentStyle(" " * min((width for width in widths if width >= 2), default=len(language.indent)))
+    return IndentStyle(" " * max(sorted(set(steps)), key=steps.count))
+
+
+def opens_by_layout(language: Language) -> bool:
+    """True where indentation is grammar, not manners."""
+    return language.layout is Layout.INDENTATION
+
+
+def _n_closed(after: str, language: Language, state: ScanState) -> int:
+    inside = ScanState("", state.quote, state.comment_end)
+    return sum(pair.text in CLOSERS for pair in scan(after, language, inside).unmatched)
+
+
+def _filled(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.strip()]
+

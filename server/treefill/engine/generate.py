@@ -1,0 +1,109 @@
+"""The decode loop: reuse → prefill → choose → append, until something says stop.
+
+It never sees a tensor of the model, a grammar or an editor; it sees logits, bytes and a flag.
+"""
+
+import time
+from codecs import getincrementaldecoder
+
+import numpy as np
+
+from treefill.engine.api import CancelFlag, Finish, GenerateRequest, Generation, TokenId, Vocabulary
+from treefill.engine.backend import Logits
+from treefill.engine.healing import PrefixIndex
+from treefill.engine.sampler import Ids, choose
+from treefill.engine.session import Session
+from treefill.errors import EngineError
+
+_Utf8Decoder = getincrementaldecoder("utf-8")
+
+
+class Generator:
+    """Continues prompts on one session."""
+
+    def __init__(self, session: Session, vocabulary: Vocabulary, n_context: int, control_ids: frozenset[TokenId]) -> None:
+        self._session = session
+        self._vocabulary = vocabulary
+        self._n_context = n_context
+        self._never = sorted(control_ids - vocabulary.end_ids)
+        self._index: PrefixIndex | None = None
+
+    def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
+        """Continue one prompt. Raises `EngineError` for a prompt that the context cannot hold."""
+        run = _Run(request, started=time.perf_counter())
+        n_prompt = len(request.prompt_ids)
+        if not 0 < n_prompt < self._n_context:
+            raise EngineError(f"The prompt has {n_prompt} tokens; this model takes 1 to {self._n_context - 1}.")
+        if not request.reuse:
+            self._session.forget()
+        n_reused = self._session.reuse(request.prompt_ids)
+        logits = self._session.prefill(request.prompt_ids[n_reused:], cancel)
+        finish = Finish.CANCELLED
+        while logits is not None and not cancel.is_cancelled:
+            token = self._choose(logits, run)
+            if token is None:
+                finish = Finish.UNHEALABLE
+                break
+            if token in self._vocabulary.end_ids:
+                finish = Finish.END
+                break
+            run.append(token, self._vocabulary.token_bytes(token))
+            if run.text and request.should_stop(run.text):
+                finish = Finish.STOPPED
+                break
+            if run.n_new >= request.max_new_tokens or n_prompt + len(run.ids) >= self._n_context:
+                finish = Finish.LENGTH
+                break
+            logits = self._session.decode_one(token)
+        return run.generation(finish, n_reused)
+
+    def _choose(self, logits: Logits, run: "_Run") -> TokenId | None:
+        """The next token, or None when no token spells the bytes that are still forced."""
+        allowed = self._allowed(run.remaining) if run.remaining else None
+        if allowed is not None and not len(allowed):
+            return None
+        logits[self._never] = -np.inf
+        logits[self._vocabulary.n_tokens :] = -np.inf
+        return choose(logits, run.request.sampling, run.random, allowed)
+
+    def _allowed(self, remaining: bytes) -> Ids:
+        if self._index is None:  # sorting a large vocabulary takes a while, and prompts without healing never need it
+            self._index = PrefixIndex(self._vocabulary)
+        return self._index.allowed(remaining)
+
+
+class _Run:
+    """What one generation has produced so far."""
+
+    def __init__(self, request: GenerateRequest, started: float) -> None:
+        self.request = request
+        self.remaining = request.forced
+        self.random = np.random.default_rng(request.sampling.seed)
+        self.ids: list[TokenId] = []
+        self.text = ""
+        self.n_new = 0
+        self._started = started
+        self._first: float | None = None
+        self._decoder = _Utf8Decoder(errors="replace")
+
+    def append(self, token: TokenId, spelled: bytes) -> None:
+        self._first = self._first or time.perf_counter()
+        self.ids.append(token)
+        n_forced = min(len(self.remaining), len(spelled))
+        self.remaining = self.remaining[n_forced:]
+        if len(spelled) > n_forced or n_forced == 0:
+            self.n_new += 1
+        self.text += self._decoder.decode(spelled[n_forced:])
+
+    def generation(self, finish: Finish, n_reused: int) -> Generation:
+        now = time.perf_counter()
+        return Generation(
+            text=self.text,
+            token_ids=tuple(self.ids),
+            finish=finish,
+            n_prompt_tokens=len(self.request.prompt_ids),
+            n_reused_tokens=n_reused,
+            n_new_tokens=self.n_new,
+            ttft_ms=((self._first or now) - self._started) * 1000,
+            total_ms=(now - self._started) * 1000,
+        )

@@ -1,0 +1,36 @@
+"""An engine in this process: one backend, one session, one thread that runs them."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from treefill.engine.api import CancelFlag, GenerateRequest, Generation
+from treefill.engine.backend import Backend
+from treefill.engine.generate import Generator
+from treefill.engine.session import Session
+from treefill.engine.tokenizer import TokenizerVocabulary
+from treefill.errors import EngineError
+
+
+class LocalEngine:
+    """`engine.api.Engine` over a backend. Requests queue for its one thread; each carries its own cancel flag."""
+
+    def __init__(self, backend: Backend, vocabulary: TokenizerVocabulary, model: str) -> None:
+        self.name = backend.name
+        self.model = model
+        self.vocabulary = vocabulary
+        self.n_context = backend.n_context
+        self._backend = backend
+        self._generator = Generator(Session(backend), vocabulary, backend.n_context, vocabulary.control_ids)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treefill-engine")
+
+    def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
+        """Continue a prompt on the engine's thread and wait for it."""
+        try:
+            return self._thread.submit(self._generator.generate, request, cancel).result()
+        except RuntimeError as error:
+            # torch and the executor raise RuntimeError for out of memory, a closed engine and broken shapes alike.
+            raise EngineError(f"The model could not be run: {error}") from error
+
+    def close(self) -> None:
+        """Wait for the request under way, then free the model."""
+        self._thread.shutdown(wait=True)
+        self._backend.close()

@@ -1,0 +1,107 @@
+"""From a model's files to a backend: transformers' own model class, its linear layers replaced.
+
+The class is made without memory (torch's meta device); then every module that holds weights is given ours. What is
+left on the meta device afterwards would be a weight that we forgot, so it is refused.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from treefill import _kernels
+from treefill.engine.torch_backend.backend import TorchBackend
+from treefill.engine.torch_backend.modules import HalfEmbedding, Int8Linear
+from treefill.errors import UnsupportedModel
+from treefill.models import ModelFiles, dequantise_linear
+
+MakeLinear = Callable[[ModelFiles, str], nn.Module]
+"""Builds the layer of that name from the weight file."""
+
+
+def load_backend(files: ModelFiles, engine: str, n_context: int) -> TorchBackend:
+    """`engine` is `int8` (our kernel, CPU) or `bitsandbytes` (LLM.int8, on CUDA where there is one).
+
+    Raises `UnsupportedModel` when transformers' class has weights that the files do not.
+    """
+    # One thread in torch's own loops: they are short, and its barriers stall when another program is busy.
+    torch.set_num_threads(1)
+    bounded = min(n_context, int(files.config["max_position_embeddings"]))
+    if engine == "bitsandbytes":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        return TorchBackend("bitsandbytes", build_model(files, llm_int8_linear).to(device), bounded)
+    return TorchBackend("int8", build_model(files, int8_linear), bounded)
+
+
+def build_model(files: ModelFiles, make_linear: MakeLinear) -> Any:
+    """transformers' model over the files' weights, its linear layers made by `make_linear`, in float32."""
+    fields = {key: value for key, value in files.config.items() if key != "model_type"}
+    # The output matrix is in the file even where it equals the embedding.
+    config = AutoConfig.for_model(files.config["model_type"], **fields | {"tie_word_embeddings": False})
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="sdpa")
+    for name, module in list(model.named_modules()):
+        replacement = _replacement(files, name, module, make_linear)
+        if replacement is not None:
+            model.set_submodule(name, replacement)
+    _refuse_what_is_missing(files, model)
+    return model.eval().requires_grad_(False)
+
+
+def int8_linear(files: ModelFiles, name: str) -> nn.Module:
+    """A layer on the int8 kernel, over the mapped file."""
+    n_outputs, n_inputs = files.weights.shapes[name]
+    layer = files.weights.linear(name)
+    bias = files.weights.get(f"{name}.bias")
+    native = _kernels.Int8Linear(layer.q, layer.scale.view(np.uint16), layer.sum, bias, n_inputs, n_outputs)
+    return Int8Linear(native)
+
+
+def float_linear(files: ModelFiles, name: str) -> nn.Linear:
+    """The same layer in float32, for reference and for other libraries to quantise."""
+    weight = torch.from_numpy(dequantise_linear(files.weights.linear(name)))  # [N, K]
+    bias = files.weights.get(f"{name}.bias")
+    linear = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, device="meta")
+    linear.weight = nn.Parameter(weight, requires_grad=False)
+    if bias is not None:
+        linear.bias = nn.Parameter(torch.from_numpy(bias.copy()), requires_grad=False)
+    return linear
+
+
+def llm_int8_linear(files: ModelFiles, name: str) -> nn.Module:
+    """The layer as bitsandbytes' LLM.int8: rows in int8, inputs with an outlier over 6 in float."""
+    import bitsandbytes as bnb  # here, because its import costs a second that the int8 engine need not pay
+
+    source = float_linear(files, name)
+    layer = bnb.nn.Linear8bitLt(
+        source.in_features, source.out_features, bias=source.bias is not None, has_fp16_weights=False, threshold=6.0
+    )
+    layer.weight = bnb.nn.Int8Params(source.weight.data, requires_grad=False, has_fp16_weights=False)
+    layer.bias = source.bias
+    return layer
+
+
+def _replacement(files: ModelFiles, name: str, module: nn.Module, make_linear: MakeLinear) -> nn.Module | None:
+    weights = files.weights
+    if isinstance(module, nn.Linear) and name in weights.shapes:
+        return make_linear(files, name)
+    if isinstance(module, nn.Embedding) and f"{name}.weight" in weights:
+        return HalfEmbedding(weights[f"{name}.weight"])
+    if f"{name}.weight" in weights:  # a norm: the module stays and is given its numbers
+        module.weight = nn.Parameter(torch.from_numpy(weights[f"{name}.weight"].copy()), requires_grad=False)
+    if name.endswith("rotary_emb"):  # no weights, but frequencies that were computed on the meta device
+        return type(module)(module.config).to(torch.float32)
+    return None
+
+
+def _refuse_what_is_missing(files: ModelFiles, model: nn.Module) -> None:
+    tensors = [*model.named_parameters(), *model.named_buffers()]
+    missing = [name for name, tensor in tensors if tensor.is_meta]
+    if missing:
+        raise UnsupportedModel(
+            f"The model {files.name} lacks {missing[0]} and {len(missing) - 1} more weights that its architecture "
+            f"({files.config['model_type']}) needs; pull it again or choose another."
+        )

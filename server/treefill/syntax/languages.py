@@ -1,0 +1,145 @@
+"""What treefill knows of each language: plain data, one folder a language, read from `grammars/*/language.toml`.
+
+Adding a language touches no code. Parsers and their tables are not loaded here; `Language.wheel` only names them.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import Any
+
+from treefill.errors import BadInput
+
+
+class Layout(StrEnum):
+    """What holds a block of the language together."""
+
+    INDENTATION = "indentation"
+    BRACES = "braces"
+    KEYWORDS = "keywords"
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """The package on the Python index that carries a language's compiled grammar."""
+
+    package: str
+    version: str
+    abi: int
+    """Version of the grammar's tables, which the parser library must know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language as the completion rules see it."""
+
+    id: str
+    """The name that editors use in `languageId`."""
+    names: tuple[str, ...] = ()
+    """Other names that `--language` takes."""
+    suffixes: tuple[str, ...] = ()
+    """Endings of file names, dot included, lower case."""
+    filenames: tuple[str, ...] = ()
+    """Whole file names, for files without a telling ending."""
+    line_comment: tuple[str, ...] = ()
+    """What begins a comment that ends with its line."""
+    block_comment: tuple[tuple[str, str], ...] = ()
+    """Begin and end of comments that may span lines."""
+    layout: Layout = Layout.KEYWORDS
+    block_openers: tuple[str, ...] = ()
+    """A line that ends with one of these may be followed by a block; words are compared without case."""
+    declarations: tuple[str, ...] = ()
+    """Words that begin the next piece of a file, where a block that is being written has ended."""
+    statement_end: str = ""
+    """What ends a statement that may span lines, where blocks have no other mark."""
+    quotes: tuple[str, ...] = ()
+    """Quotes of strings that end with their line at the latest."""
+    long_quotes: tuple[str, ...] = ()
+    """Quotes of strings that may span lines."""
+    escape: str = "\\"
+    """What takes the meaning off the next character of a string; empty where quotes are doubled instead."""
+    indent: str = "    "
+    """One step of indentation where the file itself shows none."""
+    wheel: Wheel | None = None
+
+    @property
+    def is_prose(self) -> bool:
+        """True where sentences and code fences are the text itself."""
+        return not self.line_comment and not self.block_comment and self.layout is Layout.KEYWORDS
+
+
+def language_of(path: str | Path, override: str | None = None) -> Language:
+    """The language of a file by its name, or the one that the user names."""
+    known = languages()
+    if override is not None:
+        wanted = override.strip().lower()
+        for language in known.values():
+            if wanted == language.id or wanted in language.names:
+                return language
+        raise BadInput(f"language {override!r} is not known: use one of {_listed(known)}")
+    language_or_none = language_by_name(path)
+    if language_or_none is None:
+        raise BadInput(f"the language of {path} is not known: name it with --language, one of {_listed(known)}")
+    return language_or_none
+
+
+def language_by_name(path: str | Path) -> Language | None:
+    """The language that a file's name tells, the longest ending first, or None."""
+    name = PurePath(path).name.lower()
+    for language in languages().values():
+        if name in language.filenames:
+            return language
+    endings = ((suffix, language) for language in languages().values() for suffix in language.suffixes)
+    fitting = [(suffix, language) for suffix, language in endings if name.endswith(suffix)]
+    return max(fitting, key=lambda pair: len(pair[0]))[1] if fitting else None
+
+
+def language_by_id(language_id: str) -> Language:
+    """The language of an editor's `languageId`; an unknown one gets rules that suit any text."""
+    return languages().get(language_id) or Language(language_id)
+
+
+def languages(folder: Traversable | None = None) -> Mapping[str, Language]:
+    """Every known language by its id."""
+    return _read_languages(folder or grammars_folder())
+
+
+def grammars_folder() -> Traversable:
+    """Where the languages' folders lie: inside the installed package, or at the top of a source checkout."""
+    installed = files("treefill") / "grammars"
+    # In a checkout the package is server/treefill, two levels below the repository's top.
+    return installed if installed.is_dir() else Path(str(files("treefill"))).parents[1] / "grammars"
+
+
+@cache
+def _read_languages(folder: Traversable) -> Mapping[str, Language]:
+    tables = sorted((entry for entry in folder.iterdir() if entry.is_dir()), key=lambda entry: entry.name)
+    read = (_read_language(entry.name, entry / "language.toml") for entry in tables if (entry / "language.toml").is_file())
+    return MappingProxyType({language.id: language for language in read})
+
+
+def _read_language(folder_name: str, table: Traversable) -> Language:
+    try:
+        values: dict[str, Any] = tomllib.loads(table.read_text("utf-8"))
+        wheel = values.pop("wheel", None)
+        layout = Layout(values.pop("layout", Layout.KEYWORDS))
+        block_comment = tuple((begin, end) for begin, end in values.pop("block_comment", ()))
+        rest = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        return Language(
+            **{"id": folder_name, **rest},
+            layout=layout,
+            block_comment=block_comment,
+            wheel=Wheel(**wheel) if wheel else None,
+        )
+    except (ValueError, TypeError, OSError) as error:
+        raise BadInput(f"{table} does not describe a language ({error}): compare it with its neighbours") from error
+
+
+def _listed(known: Mapping[str, Language]) -> str:
+    return ", ".join(sorted(known))

@@ -1,0 +1,58 @@
+"""A document as it stands in the editor's buffer or on the disk. Finding its language is not done here."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from treefill.errors import BadInput
+
+MAX_FILE_BYTES = 30_000_000
+"""Larger files are refused: an editor would not colour them either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text, never changed in place."""
+
+    path: str
+    """The file's path, or the URI of a buffer that has no file."""
+    text: str
+    """Exactly the buffer: line endings, a byte order mark and lone surrogates included."""
+    language: str = "plaintext"
+    """The language's id, as editors name it."""
+
+
+def read_document(path: str | Path, language: str | None = None) -> Document:
+    """Read a file; `BadInput` says in one sentence why it cannot be used as text."""
+    return Document(str(path), _decode(path, _read_bytes(Path(path))), language or "plaintext")
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise BadInput(f"{path} is a directory: name a file")
+        if not path.exists():
+            raise BadInput(f"{path} does not exist: check the path")
+        if not path.is_file():
+            raise BadInput(f"{path} is not a regular file: name a text file")
+        n_bytes = path.stat().st_size
+        if n_bytes > MAX_FILE_BYTES:
+            raise BadInput(
+                f"{path} is too large ({n_bytes / 1e6:.0f} MB): files up to {MAX_FILE_BYTES // 1_000_000} MB can be completed"
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror or error}): check its permissions") from error
+    except ValueError as error:
+        raise BadInput(f"{str(path)!r} is not a path that a file can have: {error}") from error
+
+
+def _decode(path: str | Path, data: bytes) -> str:
+    nul = data.find(b"\0")
+    if nul >= 0:
+        raise BadInput(f"{path} is a binary file (a NUL byte at offset {nul}): only text can be completed")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{path} is not UTF-8 text (byte {data[error.start]:#04x} at offset {error.start}): save it as UTF-8 first"
+        ) from error
