@@ -113,6 +113,7 @@ _COUNTS = (
 )
 _MOST = 1 << 24
 """No width, count or context of a real model comes near; it keeps products of two of them far from overflow."""
+_MOST_LAYERS = 1 << 10
 
 
 def checked_config(where: str, raw: Mapping[str, Any]) -> Config:
@@ -127,6 +128,8 @@ def checked_config(where: str, raw: Mapping[str, Any]) -> Config:
     config: Config = {"architectures": [FAMILIES[model_type]], "model_type": model_type}
     filled = _with_defaults(where, raw)
     config |= {key: _count(where, key, filled.get(key)) for key in _COUNTS}
+    if config["num_hidden_layers"] > _MOST_LAYERS:
+        raise BrokenModel(f"{where} claims {config['num_hidden_layers']} layers.")
     if config["num_attention_heads"] % config["num_key_value_heads"] or config["head_dim"] % 2:
         raise BrokenModel(f"{where} has numbers of attention heads that do not fit each other.")
     if raw.get("hidden_act", "silu") != "silu":

@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 
 from treefill.errors import BrokenModel
 from treefill.models.architectures import Config, FloatTensor, Kind, Layer, SourceModel, layers
+from treefill.models.files import CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE, planned_tensors
 from treefill.models.progress import Progress
-from treefill.models.quantise import QuantisedLinear, empty_linear, n_blocks, quantise_rows, row_chunks
+from treefill.models.quantise import QuantisedLinear, empty_linear, quantise_rows, row_chunks
 from treefill.models.tokenizer_json import end_ids
-from treefill.models.weights_file import PlannedTensor, WeightsWriter
-
-WEIGHTS_FILE = "weights.safetensors"
-TOKENIZER_FILE = "tokenizer.json"
-CONFIG_FILE = "config.json"
+from treefill.models.weights_file import WeightsWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,7 @@ class Conversion:
     @property
     def n_bytes(self) -> int:
         """What the converted files will need on the disk."""
-        return sum(tensor.n_bytes + 256 for tensor in _plan(self.layers)) + len(self.tokenizer_json.encode())
+        return sum(tensor.n_bytes + 256 for tensor in planned_tensors(self.layers)) + len(self.tokenizer_json.encode())
 
 
 def prepare(where: str, source: SourceModel) -> Conversion:
@@ -51,12 +48,12 @@ def prepare(where: str, source: SourceModel) -> Conversion:
 
 
 def convert(conversion: Conversion, folder: Path, progress: Progress) -> None:
-    """Write the converted model's files into the empty `folder`."""
+    """Write the converted model's three files into the empty `folder`."""
     (folder / CONFIG_FILE).write_text(json.dumps(conversion.config, indent=2) + "\n", encoding="utf-8")
     (folder / TOKENIZER_FILE).write_text(conversion.tokenizer_json, encoding="utf-8")
     shapes = {layer.name: (layer.shape[0], layer.shape[1]) for layer in conversion.layers if layer.kind == Kind.LINEAR}
-    writer = WeightsWriter(folder / WEIGHTS_FILE, _plan(conversion.layers), shapes)
-    progress.start("Converting", writer.n_bytes)
+    writer = WeightsWriter(folder / WEIGHTS_FILE, planned_tensors(conversion.layers), shapes)
+    progress.start("Converting", sum(tensor.n_bytes for tensor in planned_tensors(conversion.layers)))
     try:
         with writer:
             for layer in conversion.layers:
@@ -89,22 +86,6 @@ def _require(where: str, source: SourceModel, name: str, shape: tuple[int, ...])
 def _source_name(config: Config, layer: Layer) -> str:
     is_tied = layer.name == "lm_head" and config["tie_word_embeddings"]
     return "model.embed_tokens.weight" if is_tied else f"{layer.name}.weight"
-
-
-def _plan(found: tuple[Layer, ...]) -> Iterator[PlannedTensor]:
-    for layer in found:
-        weight = f"{layer.name}.weight"
-        if layer.kind == Kind.EMBEDDING:
-            yield PlannedTensor(weight, "F16", layer.shape)
-        elif layer.kind == Kind.NORM:
-            yield PlannedTensor(weight, "F32", layer.shape)
-        else:
-            n16, k64 = n_blocks(layer.shape[0], layer.shape[1])
-            yield PlannedTensor(f"{weight}.q", "I8", (n16, k64, 16, 16, 4))
-            yield PlannedTensor(f"{weight}.scale", "F16", (n16, k64, 16))
-            yield PlannedTensor(f"{weight}.sum", "I16", (n16, k64, 16))
-            if layer.has_bias:
-                yield PlannedTensor(f"{layer.name}.bias", "F32", layer.shape[:1])
 
 
 def _converted(conversion: Conversion, layer: Layer) -> Iterator[tuple[str, NDArray[np.generic]]]:

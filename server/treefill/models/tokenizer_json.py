@@ -205,3 +205,10 @@ def _loadable(where: str, document: dict[str, Any]) -> str:
         if tokenizer.token_to_id(token["content"]) != token["id"]:
             raise BrokenModel(f"{where} gives the token {token['content'][:40]!r} an id that does not fit.")
     return text
+
+
+def adds_bos(tokenizer_json: str, bos_id: Any) -> bool:
+    """Whether the tokenizer itself would begin every text with the token `bos_id`."""
+    import tokenizers
+
+    return tokenizers.Tokenizer.from_str(tokenizer_json).encode("").ids[:1] == [bos_id]

@@ -1,0 +1,138 @@
+"""Files of a repository on a model hub, through `huggingface_hub`.
+
+That library reads the usual variables itself: HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, proxies and certificates.
+A hub that has not answered within three seconds is given up.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from treefill.errors import BadInput, UnsupportedModel
+from treefill.models.fetch import SourceUnavailable
+from treefill.models.fetch.watched import FolderWatch, in_thread
+from treefill.models.progress import Progress
+
+ANSWER_WITHIN_S = 3.0
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
+_PART = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}"
+_HUB_ID = re.compile(rf"({_PART}/{_PART})(?::([A-Za-z0-9][A-Za-z0-9._-]{{0,127}}\.(?:gguf|GGUF)))?")
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """One file of a repository as the hub describes it."""
+
+    repository: str
+    name: str
+    n_bytes: int
+    sha256: str | None
+    """Known beforehand for large files only."""
+
+
+def parse_hub_id(text: str) -> tuple[str, str | None] | None:
+    """`org/name` or `org/name:file.gguf` as repository and file; None for anything else."""
+    match = _HUB_ID.fullmatch(text)
+    return (match[1], match[2]) if match and ".." not in text else None
+
+
+def describe(repository: str, names: list[str]) -> list[HubFile]:
+    """Ask the hub what it knows of some files. Raises `SourceUnavailable` after three seconds without an answer."""
+    sizes = _listing(repository)
+    missing = [name for name in names if name not in sizes]
+    if missing:
+        raise SourceUnavailable(f"{repository} has no file {missing[0]}")
+    return [HubFile(repository, name, *sizes[name]) for name in names]
+
+
+def choose_files(repository: str, file: str | None) -> list[HubFile]:
+    """The files that make up a model: the named GGUF, or safetensors with their tokenizer, or the only GGUF."""
+    sizes = _listing(repository)
+    if file is not None:
+        return describe(repository, [file])
+    weights = sorted(name for name in sizes if re.fullmatch(r"model[A-Za-z0-9_.-]*\.safetensors", name))
+    if weights and {"config.json", "tokenizer.json"} <= sizes.keys():
+        return [HubFile(repository, name, *sizes[name]) for name in ["config.json", "tokenizer.json", *weights]]
+    ggufs = sorted(name for name in sizes if name.lower().endswith(".gguf") and "/" not in name)
+    if len(ggufs) == 1:
+        return [HubFile(repository, ggufs[0], *sizes[ggufs[0]])]
+    if ggufs:
+        some = ", ".join(ggufs[:8])
+        raise BadInput(f"{repository} has several models; name one of them as {repository}:FILE ({some}).")
+    raise UnsupportedModel(
+        f"{repository} has neither a GGUF file nor safetensors with config.json and tokenizer.json; "
+        "other forms are not read, because pickle files can run code."
+    )
+
+
+def download(file: HubFile, folder: Path, progress: Progress) -> Path:
+    """Fetch one file into `folder`, going on where an earlier try broke off; the caller has announced its bytes."""
+    hub = _hub()
+    watch = FolderWatch(folder, file.n_bytes, progress)
+
+    def work() -> str:
+        path: str = hub.hf_hub_download(
+            file.repository,
+            file.name,
+            local_dir=folder,
+            etag_timeout=ANSWER_WITHIN_S,
+            endpoint=os.environ.get("HF_ENDPOINT"),
+        )
+        return path
+
+    path = Path(_mapped(file.repository, hub, lambda: in_thread(work, limit_s=None, look=watch.look)))
+    watch.complete()
+    return path
+
+
+def _listing(repository: str) -> Mapping[str, tuple[int, str | None]]:
+    """Size and hash of every file of the repository."""
+    hub = _hub()
+
+    def work() -> Any:
+        api = hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
+        return api.model_info(repository, files_metadata=True, timeout=ANSWER_WITHIN_S)
+
+    info = _mapped(repository, hub, lambda: in_thread(work, limit_s=ANSWER_WITHIN_S))
+    return {
+        sibling.rfilename: (sibling.size or 0, sibling.lfs.sha256 if sibling.lfs else None)
+        for sibling in info.siblings or []
+    }
+
+
+def _hub() -> ModuleType:
+    # Nothing that a user did not ask for is told to anybody. The library reads this when it is first imported.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    import huggingface_hub  # slow to import, and only needed for a download
+    from huggingface_hub.utils import disable_progress_bars
+
+    disable_progress_bars()  # the bar is ours
+    return huggingface_hub
+
+
+def _mapped(repository: str, hub: ModuleType, call: Any) -> Any:
+    """Turn what the library and its HTTP client raise into `SourceUnavailable`.
+
+    The HTTP client's own exceptions have changed with its versions and do not share a root that could be named
+    here, so everything is caught but our own and what the disk says: a full disk is not an absent hub.
+    """
+    errors = hub.errors
+    try:
+        return call()
+    except (SourceUnavailable, MemoryError):
+        raise
+    except errors.OfflineModeIsEnabled:
+        raise SourceUnavailable("HF_HUB_OFFLINE is set") from None
+    except errors.GatedRepoError:
+        raise SourceUnavailable(f"{repository} wants its licence accepted on the hub, and HF_TOKEN set") from None
+    except errors.RepositoryNotFoundError:
+        raise SourceUnavailable(f"the hub has no repository {repository}") from None
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
+            raise
+        raise SourceUnavailable(f"the hub failed ({type(error).__name__})") from None
