@@ -1,7 +1,7 @@
 """The command line: which commands there are, and what becomes of errors.
 
 Each command's own work lives in `commands/`. Exit status: 0 for an answer (a stated decline is one), 1 where a check
-that was asked for found something wrong, 2 for bad input, 130 after Ctrl-C. Errors are one sentence on standard
+that was asked for found something wrong, 2 for bad input, 70 for a mistake of ours, 130 after Ctrl-C. Errors are one sentence on standard
 error, never a traceback.
 """
 
@@ -52,6 +52,11 @@ def main() -> None:
         _fail(_disk_sentence(error), status=2)
     except KeyboardInterrupt:
         _fail("Stopped.", status=130)
+    except Exception as error:
+        if os.environ.get("TREEFILL_DEBUG") == "1":
+            raise
+        sentence = f"Something unforeseen went wrong ({type(error).__name__}: {error})."
+        _fail(f"{sentence} With TREEFILL_DEBUG=1 it is shown whole: please report it.", status=70)
 
 
 def _disk_sentence(error: OSError) -> str:

@@ -197,7 +197,7 @@ def _range(document: Document, suggestion: Suggestion) -> dict[str, Any]:
 
 
 def _place(document: Document, offset: int) -> dict[str, int]:
-    line, column = position_at(document.text, offset)
+    line, column = position_at(document, offset)
     return {"line": line, "column": column}
 
 

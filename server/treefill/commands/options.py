@@ -28,4 +28,4 @@ def offset_of(document: Document, place: str) -> int:
     match = _PLACE.fullmatch(place.strip())
     if not match:
         raise BadInput(f"{place!r} is not a place: write LINE:COL, both counted from 1, as in 12:5.")
-    return offset_at(document.text, int(match[1]), int(match[2]))
+    return offset_at(document, int(match[1]), int(match[2]))

@@ -67,7 +67,12 @@ def unpack_archive(archive: Path, folder: Path, progress: Progress) -> None:
 
 def _read_manifest(archive: Path, tar: tarfile.TarFile) -> StoredManifest:
     member = tar.next()
-    if member is None or member.name != MANIFEST_FILE or not _is_plain(member) or member.size > MAX_MANIFEST_BYTES:
+    if (
+        member is None
+        or member.name != MANIFEST_FILE
+        or not _is_plain(member)
+        or member.size > MAX_MANIFEST_BYTES
+    ):
         raise _not_sound(archive, f"its first member is not {MANIFEST_FILE}")
     return parse_manifest(f"{archive}:{MANIFEST_FILE}", _opened(archive, tar, member).read())
 

@@ -44,7 +44,9 @@ def open_folder(name: str, folder: Path) -> ModelFiles:
     config = _read_config(folder / CONFIG_FILE)
     weights = Weights(folder / WEIGHTS_FILE)
     _check_tensors(folder / WEIGHTS_FILE, config, weights)
-    return ModelFiles(name, folder, config, weights, folder / TOKENIZER_FILE, frozenset(config["eos_token_id"]))
+    return ModelFiles(
+        name, folder, config, weights, folder / TOKENIZER_FILE, frozenset(config["eos_token_id"])
+    )
 
 
 def planned_tensors(found: Iterable[Layer]) -> Iterator[PlannedTensor]:

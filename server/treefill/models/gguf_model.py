@@ -165,10 +165,13 @@ def _bpe(header: GgufHeader) -> BpeVocabulary:
     if model is None:
         raise BrokenModel(f"{where} has no tokenizer; take a file that has one.")
     if model != "gpt2":
-        raise UnsupportedModel(f"{where} has a tokenizer of the kind {str(model)[:40]!r}; only byte-level BPE is known.")
-    tokens, merges = metadata.get("tokenizer.ggml.tokens"), metadata.get("tokenizer.ggml.merges")
-    types = metadata.get("tokenizer.ggml.token_type")
-    is_sound = isinstance(tokens, list) and isinstance(merges, list) and isinstance(types, np.ndarray)
-    if not is_sound:
+        raise UnsupportedModel(
+            f"{where} has a tokenizer of the kind {str(model)[:40]!r}; only byte-level BPE is known."
+        )
+    tokens: Any = metadata.get("tokenizer.ggml.tokens")
+    merges: Any = metadata.get("tokenizer.ggml.merges")
+    types: Any = metadata.get("tokenizer.ggml.token_type")
+    is_whole = isinstance(tokens, list) and isinstance(merges, list) and isinstance(types, np.ndarray)
+    if not is_whole:
         raise BrokenModel(f"{where} has only part of a tokenizer; download it again.")
     return BpeVocabulary(str(metadata.get("tokenizer.ggml.pre", "default")), tokens, types.tolist(), merges)

@@ -99,7 +99,9 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _tensor(path: Path, name: str, entry: Any, start: int) -> SafeTensor:
     if not isinstance(entry, dict):
         raise _broken(path, f"the tensor {name[:64]!r} is not described by a table")
-    dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
+    dtype: Any = entry.get("dtype")
+    shape: Any = entry.get("shape")
+    offsets: Any = entry.get("data_offsets")
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise _broken(path, f"the tensor {name[:64]!r} has the unknown type {str(dtype)[:32]!r}")
     if not _are_sizes(shape) or len(shape) > 8:

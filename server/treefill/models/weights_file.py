@@ -55,7 +55,9 @@ class Weights(Mapping[str, NDArray[Any]]):
     def linear(self, name: str) -> QuantisedLinear:
         """The int8 blocks of the linear layer `name`."""
         weight = f"{name}.weight"
-        return QuantisedLinear(self[f"{weight}.q"], self[f"{weight}.scale"], self[f"{weight}.sum"], self.shapes[name])
+        return QuantisedLinear(
+            self[f"{weight}.q"], self[f"{weight}.scale"], self[f"{weight}.sum"], self.shapes[name]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,9 @@ class PlannedTensor:
 class WeightsWriter:
     """Writes a weight file in one pass: the plan first, then each tensor in the plan's order."""
 
-    def __init__(self, path: Path, plan: Iterable[PlannedTensor], shapes: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(
+        self, path: Path, plan: Iterable[PlannedTensor], shapes: Mapping[str, tuple[int, int]]
+    ) -> None:
         self._plan = _with_padding(plan)
         self._header = _header_bytes(self._plan, shapes)
         self._path = path
@@ -159,7 +163,9 @@ def _checked_header(path: Path) -> SafetensorsHeader:
         raise BrokenModel(f"{path} is not one of treefill's weight files; pull the model again.")
     version = header.metadata.get("version")
     if version != str(FORMAT_VERSION):
-        raise UnsupportedModel(f"{path} has format {version}, and this version reads {FORMAT_VERSION}; pull it again.")
+        raise UnsupportedModel(
+            f"{path} has format {version}, and this version reads {FORMAT_VERSION}; pull it again."
+        )
     return header
 
 

@@ -57,7 +57,9 @@ def choose_files(repository: str, file: str | None) -> list[HubFile]:
         return describe(repository, [file])
     weights = sorted(name for name in sizes if re.fullmatch(r"model[A-Za-z0-9_.-]*\.safetensors", name))
     if weights and {"config.json", "tokenizer.json"} <= sizes.keys():
-        return [HubFile(repository, name, *sizes[name]) for name in ["config.json", "tokenizer.json", *weights]]
+        return [
+            HubFile(repository, name, *sizes[name]) for name in ["config.json", "tokenizer.json", *weights]
+        ]
     ggufs = sorted(name for name in sizes if name.lower().endswith(".gguf") and "/" not in name)
     if len(ggufs) == 1:
         return [HubFile(repository, ggufs[0], *sizes[ggufs[0]])]
@@ -109,9 +111,8 @@ def _hub() -> ModuleType:
     # Nothing that a user did not ask for is told to anybody. The library reads this when it is first imported.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     import huggingface_hub  # slow to import, and only needed for a download
-    from huggingface_hub.utils import disable_progress_bars
 
-    disable_progress_bars()  # the bar is ours
+    huggingface_hub.utils.disable_progress_bars()  # type: ignore[attr-defined]  # the bar is ours
     return huggingface_hub
 
 
@@ -129,7 +130,9 @@ def _mapped(repository: str, hub: ModuleType, call: Any) -> Any:
     except errors.OfflineModeIsEnabled:
         raise SourceUnavailable("HF_HUB_OFFLINE is set") from None
     except errors.GatedRepoError:
-        raise SourceUnavailable(f"{repository} wants its licence accepted on the hub, and HF_TOKEN set") from None
+        raise SourceUnavailable(
+            f"{repository} wants its licence accepted on the hub, and HF_TOKEN set"
+        ) from None
     except errors.RepositoryNotFoundError:
         raise SourceUnavailable(f"the hub has no repository {repository}") from None
     except Exception as error:

