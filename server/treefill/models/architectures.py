@@ -46,7 +46,7 @@ class Layer:
 
 
 class FloatTensor(Protocol):
-    """A tensor of a source, read as float32 a few rows at a time, so that no large matrix is whole in memory."""
+    """A tensor of a source, read as float32 a few rows at a time: no large matrix is ever whole in memory."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -112,7 +112,7 @@ _COUNTS = (
     "max_position_embeddings",
 )
 _MOST = 1 << 24
-"""No width, count or context of a real model comes near; it keeps products of two of them far from overflow."""
+"""No width, count or context of a real model comes near; products of two of them stay far from overflow."""
 _MOST_LAYERS = 1 << 10
 
 
@@ -121,10 +121,12 @@ def checked_config(where: str, raw: Mapping[str, Any]) -> Config:
 
     `where` names the file in messages. Nothing that could name code to run (`auto_map`) passes.
     """
-    model_type = raw.get("model_type")
+    model_type: Any = raw.get("model_type")
     if model_type not in FAMILIES:
         known = " and ".join(FAMILIES)
-        raise UnsupportedModel(f"{where} is a model of the family {str(model_type)[:40]!r}; only {known} can be run.")
+        raise UnsupportedModel(
+            f"{where} is a model of the family {str(model_type)[:40]!r}; only {known} can be run."
+        )
     config: Config = {"architectures": [FAMILIES[model_type]], "model_type": model_type}
     filled = _with_defaults(where, raw)
     config |= {key: _count(where, key, filled.get(key)) for key in _COUNTS}
@@ -133,7 +135,9 @@ def checked_config(where: str, raw: Mapping[str, Any]) -> Config:
     if config["num_attention_heads"] % config["num_key_value_heads"] or config["head_dim"] % 2:
         raise BrokenModel(f"{where} has numbers of attention heads that do not fit each other.")
     if raw.get("hidden_act", "silu") != "silu":
-        raise UnsupportedModel(f"{where} uses the activation {str(raw['hidden_act'])[:40]!r}; only silu can be run.")
+        raise UnsupportedModel(
+            f"{where} uses the activation {str(raw['hidden_act'])[:40]!r}; only silu can be run."
+        )
     if raw.get("use_sliding_window"):
         raise UnsupportedModel(f"{where} uses sliding-window attention, which cannot be run.")
     rope = _rope(where, raw)
@@ -163,14 +167,16 @@ def _with_defaults(where: str, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rope(where: str, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """transformers 5 says `rope_parameters`; before it, `rope_theta` and `rope_scaling` stood side by side."""
-    given = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
+    """`rope_parameters` of transformers 5, or `rope_theta` and `rope_scaling` as they stood before it."""
+    given: Any = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
     if not isinstance(given, Mapping):
         raise BrokenModel(f"{where} has no sound rope_parameters.")
-    rope = {key: value for key, value in given.items() if isinstance(value, int | float)}
+    rope: dict[str, Any] = {key: value for key, value in given.items() if isinstance(value, int | float)}
     rope["rope_type"] = given.get("rope_type", given.get("type", "default"))
     if rope["rope_type"] not in ROPE_TYPES:
-        raise UnsupportedModel(f"{where} encodes positions by {str(rope['rope_type'])[:40]!r}, which cannot be run.")
+        raise UnsupportedModel(
+            f"{where} encodes positions by {str(rope['rope_type'])[:40]!r}, which cannot be run."
+        )
     theta = rope.get("rope_theta", raw.get("rope_theta", 10_000.0))
     rope["rope_theta"] = _positive(where, "rope_theta", theta)
     return rope

@@ -1,7 +1,7 @@
 """One source model into the three files that the engines read: weights, tokenizer, configuration.
 
-Streaming: one tensor at a time, large ones a few rows at a time. Needs little more memory than the int8 form of
-the largest matrix. Where the files come from and go to is the store's business.
+Streaming: one tensor at a time, large ones a few rows at a time. Needs little more memory than the int8 form
+of the largest matrix. Where the files come from and go to is the store's business.
 """
 
 import json
@@ -35,7 +35,9 @@ class Conversion:
     @property
     def n_bytes(self) -> int:
         """What the converted files will need on the disk."""
-        return sum(tensor.n_bytes + 256 for tensor in planned_tensors(self.layers)) + len(self.tokenizer_json.encode())
+        return sum(tensor.n_bytes + 256 for tensor in planned_tensors(self.layers)) + len(
+            self.tokenizer_json.encode()
+        )
 
 
 def prepare(where: str, source: SourceModel) -> Conversion:
@@ -51,7 +53,11 @@ def convert(conversion: Conversion, folder: Path, progress: Progress) -> None:
     """Write the converted model's three files into the empty `folder`."""
     (folder / CONFIG_FILE).write_text(json.dumps(conversion.config, indent=2) + "\n", encoding="utf-8")
     (folder / TOKENIZER_FILE).write_text(conversion.tokenizer_json, encoding="utf-8")
-    shapes = {layer.name: (layer.shape[0], layer.shape[1]) for layer in conversion.layers if layer.kind == Kind.LINEAR}
+    shapes = {
+        layer.name: (layer.shape[0], layer.shape[1])
+        for layer in conversion.layers
+        if layer.kind == Kind.LINEAR
+    }
     writer = WeightsWriter(folder / WEIGHTS_FILE, planned_tensors(conversion.layers), shapes)
     progress.start("Converting", sum(tensor.n_bytes for tensor in planned_tensors(conversion.layers)))
     try:
@@ -129,6 +135,6 @@ _LARGEST = 65504.0
 
 def _finite(where: str, name: str, values: NDArray[np.float32]) -> NDArray[np.float32]:
     low, high = float(values.min()), float(values.max())
-    if not (-_LARGEST <= low and high <= _LARGEST):  # also true of NaN, which compares with nothing
+    if not (low >= -_LARGEST and high <= _LARGEST):  # also true of NaN, which compares with nothing
         raise BrokenModel(f"{where} has numbers in {name} that no weight can have; download it again.")
     return values.astype(np.float32, copy=False)

@@ -1,7 +1,7 @@
 """A converted model on disk: what its folder holds, and opening it.
 
-Opening checks that the files are whole and fit each other, without reading the weights: they are mapped, and the
-system loads what is touched. Hashes are checked by `ModelStore.verify`.
+Opening checks that the files are whole and fit each other, without reading the weights: they are mapped, and
+the system loads what is touched. Hashes are checked by `ModelStore.verify`.
 """
 
 import json
@@ -44,7 +44,9 @@ def open_folder(name: str, folder: Path) -> ModelFiles:
     config = _read_config(folder / CONFIG_FILE)
     weights = Weights(folder / WEIGHTS_FILE)
     _check_tensors(folder / WEIGHTS_FILE, config, weights)
-    return ModelFiles(name, folder, config, weights, folder / TOKENIZER_FILE, frozenset(config["eos_token_id"]))
+    return ModelFiles(
+        name, folder, config, weights, folder / TOKENIZER_FILE, frozenset(config["eos_token_id"])
+    )
 
 
 def planned_tensors(found: Iterable[Layer]) -> Iterator[PlannedTensor]:

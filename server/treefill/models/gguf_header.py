@@ -1,10 +1,11 @@
 """Reads the header of a GGUF file, trusting nothing in it.
 
-Every count and length is compared with the bytes that are really there before anything is allocated, so that a
-cut, altered or hostile file gives a `BrokenModel` that names the file and the fault: never a hang, never
+Every count and length is compared with the bytes that are really there before anything is allocated, so that
+a cut, altered or hostile file gives a `BrokenModel` that names the file and the fault: never a hang, never
 gigabytes. What the metadata mean, and the tensors' data, are `gguf_model`'s business.
 """
 
+import math
 import mmap
 import struct
 from dataclasses import dataclass
@@ -56,7 +57,19 @@ def read_gguf_header(path: Path) -> GgufHeader:
         return _Cursor(path, data).header()
 
 
-_SCALARS: dict[int, str] = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_SCALARS: dict[int, str] = {
+    0: "B",
+    1: "b",
+    2: "H",
+    3: "h",
+    4: "I",
+    5: "i",
+    6: "f",
+    7: "?",
+    10: "Q",
+    11: "q",
+    12: "d",
+}
 _STRING = 8
 _ARRAY = 9
 
@@ -95,7 +108,9 @@ class _Cursor:
         self.need(n_tensors, 32, "tensors")
         rows = [self.tensor_row() for _ in range(n_tensors)]
         alignment = metadata.get("general.alignment", 32)
-        is_power_of_two = type(alignment) is int and 0 < alignment <= 1 << 20 and alignment & (alignment - 1) == 0
+        is_power_of_two = (
+            type(alignment) is int and 0 < alignment <= 1 << 20 and alignment & (alignment - 1) == 0
+        )
         if not is_power_of_two:
             raise self.broken("its alignment is not a power of two")
         data_offset = (self.at + alignment - 1) // alignment * alignment
@@ -118,19 +133,20 @@ class _Cursor:
         return name, shape, self.scalar("I"), self.scalar("Q")
 
     def tensor_bytes(self, name: str, shape: tuple[int, ...], ggml_type: int) -> int:
-        from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType  # slow to import, and only needed here
+        from gguf.constants import (
+            GGML_QUANT_SIZES,
+            GGMLQuantizationType,
+        )  # slow to import, and only needed here
 
         if ggml_type not in GGMLQuantizationType.__members__.values():
             raise self.broken(f"the tensor {name!r} has the unknown type {ggml_type}")
         n_block, n_block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType(ggml_type)]
         if shape[-1] % n_block:
             raise self.broken(f"the rows of the tensor {name!r} are not whole blocks")
-        n_values = 1
-        for n in shape:
-            n_values *= n
+        n_values = math.prod(shape)
         if n_values == 0:
             raise self.broken(f"the tensor {name!r} is empty")
-        return n_values // n_block * n_block_bytes
+        return n_values // int(n_block) * int(n_block_bytes)
 
     def value(self, kind: int) -> Any:
         if kind in _SCALARS:
@@ -172,7 +188,11 @@ class _Cursor:
     def need(self, count: int, item_bytes: int, what: str) -> None:
         """Refuse before reading when `count` items cannot be in what is left."""
         if count * item_bytes > self.end - self.at:
-            where = "the file ends" if self.end == self.n_bytes else f"the header exceeds {MAX_HEADER_BYTES >> 20} MiB"
+            where = (
+                "the file ends"
+                if self.end == self.n_bytes
+                else f"the header exceeds {MAX_HEADER_BYTES >> 20} MiB"
+            )
             raise self.broken(f"at byte {self.at} it claims {count} {what}, and {where} before that")
 
     def broken(self, fault: str) -> BrokenModel:

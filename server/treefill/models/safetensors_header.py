@@ -5,6 +5,7 @@ The length and every offset are checked against the file before anything is allo
 """
 
 import json
+import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,16 +100,16 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _tensor(path: Path, name: str, entry: Any, start: int) -> SafeTensor:
     if not isinstance(entry, dict):
         raise _broken(path, f"the tensor {name[:64]!r} is not described by a table")
-    dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
+    dtype: Any = entry.get("dtype")
+    shape: Any = entry.get("shape")
+    offsets: Any = entry.get("data_offsets")
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise _broken(path, f"the tensor {name[:64]!r} has the unknown type {str(dtype)[:32]!r}")
     if not _are_sizes(shape) or len(shape) > 8:
         raise _broken(path, f"the tensor {name[:64]!r} has no sound shape")
     if not _are_sizes(offsets) or len(offsets) != 2:
         raise _broken(path, f"the tensor {name[:64]!r} has no sound offsets")
-    n_bytes = DTYPES[dtype].itemsize
-    for n in shape:
-        n_bytes *= n
+    n_bytes = DTYPES[dtype].itemsize * math.prod(shape)
     if offsets[0] + n_bytes != offsets[1]:
         raise _broken(path, f"the shape and the offsets of the tensor {name[:64]!r} disagree")
     return SafeTensor(dtype, tuple(shape), start + offsets[0], n_bytes)

@@ -31,7 +31,9 @@ class SafetensorsModel:
                 if name in self._tensors:
                     raise BrokenModel(f"{folder} has the tensor {name[:80]!r} in two files.")
                 self._tensors[name] = _Floats(path, tensor, mapped)
-        self._tokenizer_json = from_published(str(folder / "tokenizer.json"), _read(folder / "tokenizer.json"))
+        self._tokenizer_json = from_published(
+            str(folder / "tokenizer.json"), _read(folder / "tokenizer.json")
+        )
         self._config = checked_config(str(folder / "config.json"), self._raw_config())
 
     @property
@@ -72,14 +74,18 @@ class _Floats:
 
     def rows(self, start: int, stop: int) -> NDArray[np.float32]:
         if self.tensor.dtype not in ("F64", "F32", "F16", "BF16"):
-            raise UnsupportedModel(f"{self.path} stores weights as {self.tensor.dtype}, which cannot be read.")
+            raise UnsupportedModel(
+                f"{self.path} stores weights as {self.tensor.dtype}, which cannot be read."
+            )
         n_row_bytes = self.tensor.n_bytes // self.shape[0]
         first = self.tensor.offset + start * n_row_bytes
         # Copied first: the format does not promise that data lie at a multiple of their size.
         raw = self.mapped[first : first + (stop - start) * n_row_bytes].copy().view(DTYPES[self.tensor.dtype])
         if self.tensor.dtype == "BF16":
             raw = (raw.astype(np.uint32) << 16).view(np.float32)
-        with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite, which the conversion refuses
+        with np.errstate(
+            over="ignore"
+        ):  # a float64 beyond float32 becomes infinite, which the conversion refuses
             return raw.astype(np.float32, copy=False).reshape(stop - start, *self.shape[1:])
 
 

