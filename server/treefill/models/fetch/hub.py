@@ -111,8 +111,10 @@ def _hub() -> ModuleType:
     # Nothing that a user did not ask for is told to anybody. The library reads this when first imported.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     import huggingface_hub  # slow to import, and only needed for a download
+    import huggingface_hub.errors
+    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
 
-    huggingface_hub.utils.disable_progress_bars()  # type: ignore[attr-defined]  # the bar is ours
+    disable_progress_bars()  # the bar is ours
     return huggingface_hub
 
 
