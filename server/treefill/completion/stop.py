@@ -93,10 +93,12 @@ def _floor_width(text: str, situation: Situation) -> int:
     if not situation.is_blank_line:
         own = indent_width(indent_of(situation.left))
         return own if situation.opener_line is None else own + 1
-    if situation.left:
-        return min(indent_width(situation.left), situation.expected_width)
     first = next((line for line in text.split("\n") if line.strip()), "")
-    return indent_width(indent_of(first))
+    written = indent_width(indent_of(first))
+    if not situation.left:
+        return written
+    left = indent_width(situation.left)
+    return situation.expected_width if left + written >= situation.expected_width else left
 
 
 def _is_new_piece(line: str, previous: str, floor: int, situation: Situation) -> bool:

@@ -1,8 +1,11 @@
 """Give every added line the file's own indentation: tabs or blanks, the width of a step, and the first line."""
 
+from itertools import pairwise
+
 from treefill.completion.postprocess.item import Drop, Item, Setting
 from treefill.completion.scan import CLOSERS, scan
 from treefill.completion.situation import Situation, ends_with_opener, opens_by_layout
+from treefill.syntax.languages import Layout
 from treefill.text import indent_of, indent_width
 
 
@@ -24,7 +27,7 @@ def _fit_from_text(text: str, situation: Situation) -> str:
     written = indent_width(indent_of(first_new))
     is_body = not lines[0].strip() and situation.opener_line is not None
     shift = max(0, situation.expected_width - written) if is_body else 0
-    return "\n".join((lines[0], *_fit_others(lines, shift, situation)))
+    return "\n".join((lines[0], *_fit_others(lines, situation.left + lines[0], shift, situation)))
 
 
 def _fit_from_blank_line(text: str, situation: Situation) -> str:
@@ -40,7 +43,9 @@ def _fit_from_blank_line(text: str, situation: Situation) -> str:
     width = _first_width(written, left, situation)
     missing = situation.indent.blanks(width)[len(situation.indent.blanks(left)) :]
     first = missing + lines[0].lstrip(" \t")
-    return "\n".join((first, *_fit_others(lines, _shift(lines, written, width, left, situation), situation)))
+    shift = _shift(lines, written, width, left, situation)
+    as_written = " " * written + lines[0].lstrip(" \t")
+    return "\n".join((first, *_fit_others(lines, as_written, shift, situation)))
 
 
 def _first_width(written: int, left: int, situation: Situation) -> int:
@@ -67,20 +72,17 @@ def _shift(lines: list[str], written: int, width: int, left: int, situation: Sit
         return 0
     if min(others) >= written:
         return width - written
-    inner = [
-        indent_width(indent_of(line))
-        for line in lines[1:]
-        if line.strip() and line.lstrip()[0] not in (*CLOSERS, "#")
-    ]
-    is_relative = not opens_by_layout(situation.language) and bool(inner) and min(inner) == 0
-    return left if is_relative else 0
+    # The last line may close the buffer's own brace, further left.
+    inner = [line for line in lines[1 : len(lines) if lines[-1][:1] not in CLOSERS else -1] if line.strip()]
+    is_relative = any(line[0] not in " \t#" for line in inner)
+    return left if is_relative and situation.language.layout is Layout.BRACES else 0
 
 
-def _fit_others(lines: list[str], shift: int, situation: Situation) -> list[str]:
+def _fit_others(lines: list[str], first: str, shift: int, situation: Situation) -> list[str]:
     """All lines but the first, moved and in the file's style; the inside of a string is left alone."""
     found = scan("\n".join(lines), situation.language)
     strings = [pair for pair in found.pairs if pair.text not in CLOSERS]
-    step = _written_step(lines[1:], situation)
+    step = _written_step([first, *lines[1:]], situation)
     fitted = []
     offset = len(lines[0]) + 1
     for line in lines[1:]:
@@ -106,7 +108,7 @@ def _fitted(line: str, shift: int, step: int, situation: Situation) -> str:
 def _written_step(lines: list[str], situation: Situation) -> int:
     """Columns of one step in the model's text, seen at the first line below an opener."""
     filled = [line for line in lines if line.strip()]
-    for opener, body in zip(filled, filled[1:], strict=False):
+    for opener, body in pairwise(filled):
         step = indent_width(indent_of(body)) - indent_width(indent_of(opener))
         if step > 0 and ends_with_opener(opener, situation.language):
             return step

@@ -19,6 +19,8 @@ def fit_to_suffix(item: Item, setting: Setting) -> Item | Drop:
     text = _inside_enclosure(text, right, situation)
     text = _without_surplus_closers(text, right, situation)
     n_replaced = _replaced(text, right, situation)
+    if n_replaced:
+        text = text[: len(text) - _overlap(text, right[n_replaced:], situation)]
     # Editors show a text of several lines only where it replaces the rest of the line.
     if "\n" in text and right in (written := text + right[n_replaced:]):
         return Item(written, len(right))
