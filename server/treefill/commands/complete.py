@@ -166,7 +166,7 @@ def _answer(
     no_reuse: bool,
 ) -> tuple[Document, Sequence[Answer], Engine]:
     """Read everything that can be wrong first: the model, which takes seconds to load, comes last."""
-    document = read_document(file, language_of(file, language).id)
+    document = _read(file, language)
     offset = offset_of(document, place)
     start = offset_of(document, typed_from) if typed_from else offset
     if start > offset:
@@ -174,7 +174,7 @@ def _answer(
     request = app.completion_request(
         document,
         offset,
-        neighbours=tuple(_read_neighbour(path) for path in neighbours or []),
+        neighbours=tuple(_read(path) for path in neighbours or []),
         workspace_root=workspace,
         n_candidates=n_candidates,
         reuse=not no_reuse,
@@ -188,8 +188,9 @@ def _answer(
     return document, complete_many(request, engine, CancelFlag(), anchor), engine
 
 
-def _read_neighbour(path: Path) -> Document:
-    return read_document(path, language_of(path).id)
+def _read(path: Path, language: str | None = None) -> Document:
+    document = read_document(path)  # first: that a file is missing matters more than that its name tells no language
+    return replace(document, language=language_of(path, language).id)
 
 
 def _range(document: Document, suggestion: Suggestion) -> dict[str, Any]:
