@@ -255,7 +255,7 @@ class ModelStore:
             source = self._acquirer.kept(name, manifest.source) or self._at_origin(manifest)
             if source is None:
                 raise UnsupportedModel(
-                    f"{name} is stored in the older format {manifest.format_version}, and its source is gone; run "
+                    f"{name} is stored in the older format {manifest.format_version} without its source; run "
                     f"'treefill model pull {name}', which downloads {megabytes(manifest.source_bytes)}."
                 )
             self._progress.say(f"Converting {name} again, because it is stored in an older format.")
