@@ -8,7 +8,7 @@ from treefill.completion.request import Reason
 _ANY_MARKER = re.compile(
     r"<\|[A-Za-z][A-Za-z0-9_]*\|>|<｜[^｜\s]{1,40}｜>|<fim[_-](?:prefix|suffix|middle|pad)>"
 )  # noqa: RUF001
-_UNPRINTABLE = re.compile("[\0\ufffd\ud800-\udfff]")
+_UNPRINTABLE = re.compile("[\0\ufeff\ufffd\ud800-\udfff]")
 
 
 def cut_control_tokens(item: Item, setting: Setting) -> Item | Drop:

@@ -21,12 +21,16 @@ def fit_to_suffix(item: Item, setting: Setting) -> Item | Drop:
     n_replaced = _replaced(text, right, situation)
     if n_replaced:
         text = text[: len(text) - _overlap(text, right[n_replaced:], situation)]
-    # Editors show a text of several lines only where it replaces the rest of the line.
-    if "\n" in text and right in (written := text + right[n_replaced:]):
-        return Item(written, len(right))
     if not text.strip() and "\n" not in text:
         return Drop(Reason.NO_CHANGE, "The suggestion already stands right of the cursor.")
     return Item(text, n_replaced)
+
+
+def reach_line_end(item: Item, setting: Setting) -> Item | Drop:
+    """Let a text of several lines replace the rest of the line, and write that again: editors show it only so."""
+    right = setting.situation.right
+    written = item.text + right[item.n_replaced :]
+    return Item(written, len(right)) if "\n" in item.text and right in written else item
 
 
 def _overlap(text: str, right: str, situation: Situation) -> int:
@@ -85,7 +89,7 @@ def _without_surplus_closers(text: str, right: str, situation: Situation) -> str
             continue
         if _replaced(text, right, situation) and (pair.text in run or pair.text in right):
             continue
-        return text[: pair.close_offset]
+        return text[: pair.close_offset].rstrip()
     return text
 
 
@@ -99,7 +103,7 @@ def _inside_enclosure(text: str, right: str, situation: Situation) -> str:
     if not ends or ends[0] > len(text) or _replaced(text, right, situation):
         return text
     closer = situation.state.quote or situation.state.comment_end
-    return text[: text.rfind(closer, 0, ends[0] + len(closer))]
+    return text[: text.rfind(closer, 0, ends[0] + len(closer))].rstrip()
 
 
 def _fits_open(situation: Situation, n_closed: int, pair: Pair) -> bool:
