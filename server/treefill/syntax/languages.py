@@ -151,14 +151,17 @@ def _language_from(values: dict[str, Any]) -> Language:
     if "wheel" in values:
         values["wheel"] = Wheel(**values["wheel"])
     if "block_comment" in values:
-        values["block_comment"] = tuple((begin, end) for begin, end in values["block_comment"])
+        pairs = [_strings("block_comment", pair) for pair in values["block_comment"]]
+        values["block_comment"] = tuple((begin, end) for begin, end in pairs)
     for key, value in values.items():
         if isinstance(value, list):
             values[key] = _strings(key, value)
     return Language(**values)
 
 
-def _strings(key: str, values: list[object]) -> tuple[str, ...]:
+def _strings(key: str, values: object) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"{key} holds something that is not a list")
     strings = tuple(value for value in values if isinstance(value, str) and value)
     if len(strings) != len(values):
         raise TypeError(f"{key} holds something that is not text")

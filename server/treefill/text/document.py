@@ -27,6 +27,8 @@ def read_document(path: str | Path, language: str | None = None) -> Document:
 
 
 def _read_bytes(path: Path) -> bytes:
+    if "\0" in str(path):
+        raise BadInput(f"{str(path)!r} is not a path that a file can have: check the path")
     try:
         if path.is_dir():
             raise BadInput(f"{path} is a directory: name a file")
