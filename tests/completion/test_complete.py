@@ -3,8 +3,6 @@
 import dataclasses
 
 import pytest
-
-from tests.helpers.scripted_engine import ScriptedEngine
 from treefill.completion import (
     Anchor,
     CompletionRequest,
@@ -18,6 +16,8 @@ from treefill.completion import (
 from treefill.engine.api import CancelFlag, Finish, Sampling
 from treefill.errors import BadInput
 from treefill.text import Document
+
+from tests.helpers.scripted_engine import ScriptedEngine
 
 
 def request_at(marked: str, language: str = "python", **options: object) -> CompletionRequest:
@@ -118,7 +118,9 @@ def test_decoding_stops_soon_in_a_loop() -> None:
 def test_four_hundred_lines_become_no_more_than_the_limit() -> None:
     lines = "\n    ".join(f"x{number} = {number}" for number in range(400))
 
-    answer = complete(request_at("def f():\n    ‸\n", max_new_tokens=5000), ScriptedEngine(lines), CancelFlag())
+    answer = complete(
+        request_at("def f():\n    ‸\n", max_new_tokens=5000), ScriptedEngine(lines), CancelFlag()
+    )
 
     assert suggested(answer).count("\n") == 11
     assert suggested(answer).endswith("x11 = 11")

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-
-from tests.helpers.scripted_engine import ByteVocabulary, ScriptedEngine
 from treefill.completion import CompletionRequest, Declined, Reason, complete
 from treefill.completion.context import Chunk, gather_neighbours, is_secret
 from treefill.completion.request import Refusal
 from treefill.engine.api import CancelFlag
 from treefill.text import Document
+
+from tests.helpers.scripted_engine import ByteVocabulary, ScriptedEngine
 
 VOCABULARY = ByteVocabulary()
 
@@ -24,7 +24,13 @@ def gather(
     """Neighbours of a document that ends where its cursor stands."""
     document = Document(str(root / "main.py"), text, "python")
     others = tuple(Document(str(root / name), content, "python") for name, content in neighbours.items())
-    request = CompletionRequest(document, len(text), others, workspace_root=root, **options)  # type: ignore[arg-type]
+    request = CompletionRequest(
+        document,
+        len(text),
+        others,
+        workspace_root=root,
+        **options,  # type: ignore[arg-type]
+    )
     return gather_neighbours(request, VOCABULARY, n_budget)
 
 

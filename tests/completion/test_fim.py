@@ -1,18 +1,47 @@
 """The layout is chosen by the control tokens that a vocabulary has, never by the model's name."""
 
 import pytest
-
-from tests.helpers.scripted_engine import QWEN_CONTROL_TOKENS, ByteVocabulary, ScriptedEngine
-from treefill.completion import LAYOUTS, CompletionRequest, Declined, Reason, Suggestion, choose_layout, complete
+from treefill.completion import (
+    LAYOUTS,
+    CompletionRequest,
+    Declined,
+    Reason,
+    Suggestion,
+    choose_layout,
+    complete,
+)
 from treefill.engine.api import CancelFlag
 from treefill.text import Document
 
+from tests.helpers.scripted_engine import QWEN_CONTROL_TOKENS, ByteVocabulary, ScriptedEngine
+
 VOCABULARIES = {
     "qwen2.5-coder": QWEN_CONTROL_TOKENS,
-    "codegemma": ("<bos>", "<eos>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|file_separator|>"),
+    "codegemma": (
+        "<bos>",
+        "<eos>",
+        "<|fim_prefix|>",
+        "<|fim_middle|>",
+        "<|fim_suffix|>",
+        "<|file_separator|>",
+    ),
     "granite-4": ("<|end_of_text|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>"),
-    "starcoder2": ("<|endoftext|>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<file_sep>", "<repo_name>"),
-    "starcoder": ("<|endoftext|>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<filename>", "<reponame>"),
+    "starcoder2": (
+        "<|endoftext|>",
+        "<fim_prefix>",
+        "<fim_middle>",
+        "<fim_suffix>",
+        "<file_sep>",
+        "<repo_name>",
+    ),
+    "starcoder": (
+        "<|endoftext|>",
+        "<fim_prefix>",
+        "<fim_middle>",
+        "<fim_suffix>",
+        "<filename>",
+        "<reponame>",
+    ),
     "santacoder": ("<|endoftext|>", "<fim-prefix>", "<fim-middle>", "<fim-suffix>"),
     "codellama": ("<s>", "</s>", "▁<PRE>", "▁<SUF>", "▁<MID>", "▁<EOT>"),
     "deepseek-coder": ("<｜begin▁of▁sentence｜>", "<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),
@@ -49,14 +78,15 @@ def test_each_family_is_found_by_its_control_tokens(layout: object) -> None:
     ],
 )
 def test_each_family_reads_the_hole_in_its_own_way(family: str, prompt: str) -> None:
-    # One line above the anchor: the file's first line is the prefix where the policy anchors at the cursor's line.
     vocabulary = ByteVocabulary(VOCABULARIES[family])
     engine = ScriptedEngine("x", vocabulary=vocabulary)
     document = Document("a.py", "a\nx = \nb", "python")
     complete(CompletionRequest(document, 6, anchor_policy="line"), engine, CancelFlag())
 
     (request,) = engine.requests
-    written = [chr(token) if token < 256 else vocabulary.control_tokens[token - 256] for token in request.prompt_ids]
+    written = [
+        chr(token) if token < 256 else vocabulary.control_tokens[token - 256] for token in request.prompt_ids
+    ]
     assert "".join(written) + request.forced.decode() == prompt
 
 
@@ -94,12 +124,14 @@ def test_control_tokens_spelt_in_a_file_stay_text() -> None:
     text = 'END = "<|fim_middle|>"  # marker\nEOS = "<|endoftext|>"\nprint('
     engine = ScriptedEngine("END)<|endoftext|>\nfoo")
     neighbour = Document("b.py", "SEP = '<|file_sep|>'\nREPO = '<|repo_name|>'\nprint(SEP)\n", "python")
-    request = CompletionRequest(Document("tok.py", text + ")\n", "python"), len(text), neighbours=(neighbour,))
+    request = CompletionRequest(
+        Document("tok.py", text + ")\n", "python"), len(text), neighbours=(neighbour,)
+    )
 
     answer = complete(request, engine, CancelFlag())
 
     assert isinstance(answer, Suggestion)
     ids = engine.requests[0].prompt_ids
-    control = [engine.vocabulary.control_tokens[token - 256] for token in ids if token >= 256]
+    control = [engine.byte_vocabulary.control_tokens[token - 256] for token in ids if token >= 256]
     assert control == ["<|file_sep|>", "<|file_sep|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]
     assert "<|repo_name|>" in engine.vocabulary.decode(ids)

@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from tests.helpers.scripted_engine import ByteVocabulary
 from treefill.completion import POLICIES, Anchor, Budgets, Prompt, build_prompt, choose_anchor, choose_layout
 from treefill.completion.prompt import cut_prefix, cut_suffix, snapshot_suffix, split_typed_tail
 from treefill.errors import BadInput
 from treefill.text import Document
+
+from tests.helpers.scripted_engine import ByteVocabulary
 
 VOCABULARY = ByteVocabulary()
 LAYOUT = choose_layout(VOCABULARY)
@@ -199,7 +199,10 @@ def test_a_byte_order_mark_is_not_shown() -> None:
 
 def test_the_prefix_begins_at_the_same_place_while_lines_are_added() -> None:
     lines = [f"value_{number} = {number}" for number in range(1000)]
-    starts = {cut_prefix("\n".join(lines[:count]) + "\n", 4000, VOCABULARY).split("\n")[0] for count in range(700, 720)}
+    starts = {
+        cut_prefix("\n".join(lines[:count]) + "\n", 4000, VOCABULARY).split("\n")[0]
+        for count in range(700, 720)
+    }
 
     assert len(starts) <= 2
     for start in starts:

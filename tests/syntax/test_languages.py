@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from treefill.errors import BadInput
 from treefill.syntax.languages import Layout, language_by_id, language_by_name, language_of, languages
 
@@ -37,7 +36,7 @@ def test_the_user_can_name_the_language() -> None:
 def test_an_unknown_language_is_refused_with_the_known_ones() -> None:
     with pytest.raises(BadInput, match=r"language of a.xyz is not known.*--language.*cpp.*python"):
         language_of("a.xyz")
-    with pytest.raises(BadInput, match="'klingon' is not known: use one of .*python"):
+    with pytest.raises(BadInput, match=r"'klingon' is not known: use one of .*python"):
         language_of("a.py", "klingon")
     assert language_by_name("a.xyz") is None
 
@@ -69,7 +68,14 @@ def test_adding_a_language_touches_no_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "table",
-    ["layout = 'spirals'", "colour = 'red'", "suffixes = [1]", "block_comment = ['/*']", "not toml", "wheel = {}"],
+    [
+        "layout = 'spirals'",
+        "colour = 'red'",
+        "suffixes = [1]",
+        "block_comment = ['/*']",
+        "not toml",
+        "wheel = {}",
+    ],
 )
 def test_a_broken_table_is_named(tmp_path: Path, table: str) -> None:
     (tmp_path / "odd").mkdir()

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-
 from treefill.errors import BadInput
 from treefill.text import MAX_FILE_BYTES, read_document
 

@@ -3,7 +3,6 @@ r"""Lines end at `\n`, `\r\n` and `\r`, and nowhere else."""
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from treefill.errors import BadInput
 from treefill.text import (
     Document,
@@ -18,7 +17,24 @@ from treefill.text import (
 )
 
 TEXTS = st.lists(
-    st.sampled_from(["a", "bc", "\n", "\r\n", "\r", "\t", "\x0c", "\x0b", "\x1c", "\x85", "\u2028", "\u2029", "🙂", "\ud83d"])
+    st.sampled_from(
+        [
+            "a",
+            "bc",
+            "\n",
+            "\r\n",
+            "\r",
+            "\t",
+            "\x0c",
+            "\x0b",
+            "\x1c",
+            "\x85",
+            "\u2028",
+            "\u2029",
+            "🙂",
+            "\ud83d",
+        ]
+    )
 ).map("".join)
 
 
@@ -61,7 +77,7 @@ def test_a_position_past_the_end_says_how_much_there_is() -> None:
     document = Document("a.py", "ab\r\ncde")
 
     assert offset_at(document, 2, 4) == 7
-    with pytest.raises(BadInput, match="line 3 is past the end of a.py: it has 2 lines"):
+    with pytest.raises(BadInput, match=r"line 3 is past the end of a.py: it has 2 lines"):
         offset_at(document, 3, 1)
     with pytest.raises(BadInput, match="its last column is 3"):
         offset_at(document, 1, 4)
@@ -73,7 +89,7 @@ def test_a_position_past_the_end_says_how_much_there_is() -> None:
 
 def test_an_empty_document_has_one_place() -> None:
     assert offset_at(Document("a.py", ""), 1, 1) == 0
-    with pytest.raises(BadInput, match="it has 1 line$"):
+    with pytest.raises(BadInput, match=r"it has 1 line$"):
         offset_at(Document("a.py", ""), 2, 1)
 
 

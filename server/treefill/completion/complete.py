@@ -61,7 +61,7 @@ def complete(
 def complete_many(
     request: CompletionRequest, engine: Engine, cancel: CancelFlag, previous_anchor: Anchor | None = None
 ) -> tuple[Suggestion | Declined, ...]:
-    """Up to `n_candidates` different suggestions, the request's own first; or the one reason why there is none."""
+    """Up to `n_candidates` different suggestions, the request's own first; or one reason for none."""
     plan = plan_completion(request, engine.vocabulary, engine.n_context, previous_anchor)
     if isinstance(plan, Declined):
         return (plan,)

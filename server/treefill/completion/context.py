@@ -1,7 +1,8 @@
 """Which pieces of other files the model may see, and which files it never sees.
 
-Chosen by similarity to the lines near the cursor, shown in the order of path and line: similarity decides membership
-only, and the lines compared change at every eighth line, so that a keystroke changes no prompt token.
+Chosen by similarity to the lines near the cursor, shown in the order of path and line: similarity decides
+membership only, and the lines compared change at every eighth line, so that a keystroke changes no prompt
+token.
 """
 
 import re

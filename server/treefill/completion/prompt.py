@@ -1,11 +1,12 @@
 """The prompt: which text goes where, how it is cut, and what the model must spell again.
 
-Prefix-suffix-middle with an anchor: the prefix ends at a line start some lines above the cursor, the middle runs from
-there to the cursor. What the user types is then appended at the very end, so that the cached keys and values of
-everything before stay exact from keystroke to keystroke. The suffix is a snapshot taken with the anchor.
+Prefix-suffix-middle with an anchor: the prefix ends at a line start some lines above the cursor, the middle
+runs from there to the cursor. What the user types is then appended at the very end, so that the cached keys
+and values of everything before stay exact from keystroke to keystroke. The suffix is a snapshot taken with
+the anchor.
 
-Token healing: the word being typed and the white space before it are left out of the ids and handed to the engine as
-`forced` bytes, because a token boundary at the cursor is one that the model has seldom seen.
+Token healing: the word being typed and the white space before it are left out of the ids and handed to the
+engine as `forced` bytes, because a token boundary at the cursor is one that the model has seldom seen.
 """
 
 import re
@@ -27,7 +28,7 @@ MAX_MIDDLE_LINES = 12
 MAX_MIDDLE_CHARS = 2_000
 """An anchor is left behind when the text between it and the cursor grows longer than this."""
 MAX_CHARS_PER_TOKEN = 16
-"""No ordinary text needs more; texts are cut by characters first, so that large files are never tokenised whole."""
+"""No ordinary text needs more; cutting by characters first keeps large files from being tokenised."""
 CHARS_STEP = 256
 """Lines too long for a budget are cut at multiples of this."""
 
@@ -139,9 +140,9 @@ def snapshot_suffix(document: Document, offset: int) -> str:
 def cut_prefix(text: str, n_budget: int, vocabulary: Vocabulary) -> str:
     """The end of `text` that fits the budget.
 
-    It begins at a place counted from the file's top (a multiple of 64 lines if that leaves half the budget filled,
-    else of 8 lines, else a line, else a multiple of 256 characters in a line), so that it begins at the same place
-    while the user types.
+    It begins at a place counted from the file's top (a multiple of 64 lines if that leaves half the budget
+    filled, else of 8 lines, else a line, else a multiple of 256 characters in a line), so that it begins at
+    the same place while the user types.
     """
     if n_budget <= 0:
         return ""
@@ -194,8 +195,9 @@ def _still_holds(anchor: Anchor, document: Document, offset: int, policy: str) -
 def _anchor_offset(text: str, offset: int, policy: Policy) -> int:
     """Where a new anchor goes.
 
-    A request without a memory must find the anchor of the request before it. So lines are counted from the top and
-    the anchor goes to a multiple of N+1 of them: it lies N to 2N lines back and stays while N+1 lines are typed.
+    A request without a memory must find the anchor of the request before it. So lines are counted from the
+    top and the anchor goes to a multiple of N+1 of them: it lies N to 2N lines back and stays while N+1 lines
+    are typed.
     """
     if policy.n_lines_back is None:
         start, _ = line_bounds(text, offset)
@@ -249,7 +251,7 @@ def _char_cut(text: str, earliest: int) -> int:
 
 
 class _Writer:
-    """Collects ids and says what they are; text goes through `encode`, so it never becomes a control token."""
+    """Collects ids and says what they are; text goes through `encode`: it never becomes a control token."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary

@@ -1,10 +1,11 @@
-"""What surrounds the cursor, looked up once: every later rule reads it here and none touches the document again.
+"""What surrounds the cursor, looked up once: no later rule touches the document again.
 
 All texts here have line feeds only.
 """
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from treefill.completion.scan import CLOSERS, ScanState, scan, state_at
 from treefill.syntax.languages import Language, Layout
@@ -81,7 +82,7 @@ class Situation:
     @property
     def opener_line(self) -> str | None:
         """The line that opens the block which a new line here would belong to, or None."""
-        if not self.state.is_code or (self.state.brackets and opens_by_layout(self.language)):
+        if not self.state.is_code or (self.state.brackets and layout_is_grammar(self.language)):
             return None
         if not self.is_blank_line:
             # A word like `where` may be followed by more on its own line; a brace or colon ends it.
@@ -135,11 +136,11 @@ def look_around(document: Document, offset: int, language: Language) -> Situatio
 def cursor_state(before: str, language: Language) -> ScanState:
     """The state at the end of `before`.
 
-    Where indentation is grammar, a bracket left open above the last declaration in column 0 is one that the user has
-    yet to close: it says nothing about the piece that is being written.
+    Where indentation is grammar, a bracket left open above the last declaration in column 0 is one that the
+    user has yet to close: it says nothing about the piece that is being written.
     """
     state = state_at(before, language)
-    if not opens_by_layout(language) or not state.brackets:
+    if not layout_is_grammar(language) or not state.brackets:
         return state
     last = max((before.rfind("\n" + word) for word in language.declarations), default=-1)
     return ScanState(state_at(before[last + 1 :], language).brackets, state.quote, state.comment_end)
@@ -148,8 +149,8 @@ def cursor_state(before: str, language: Language) -> ScanState:
 def auto_closed_length(right: str, quote: str) -> int:
     """Length of the run of closers at the start of `right` that an editor may have closed by itself.
 
-    Brackets, the quote of the string that the cursor is in, and `;` `,` `:` after one of them. A quote outside a
-    string is the user's: it opens one.
+    Brackets, the quote of the string that the cursor is in, and `;` `,` `:` after one of them. A quote
+    outside a string is the user's: it opens one.
     """
     at = 0
     if quote:
@@ -196,13 +197,13 @@ def indent_style(before: str, after: str, language: Language) -> IndentStyle:
     if n_tabs > n_spaces:
         return IndentStyle("\t")
     widths = [len(indent) for indent in blanks if not indent.startswith("\t")]
-    steps = [low - high for high, low in zip(widths, widths[1:], strict=False) if 2 <= low - high <= 8]
+    steps = [low - high for high, low in pairwise(widths) if 2 <= low - high <= 8]
     if not steps:
         return IndentStyle(" " * min((width for width in widths if width >= 2), default=len(language.indent)))
     return IndentStyle(" " * max(sorted(set(steps)), key=steps.count))
 
 
-def opens_by_layout(language: Language) -> bool:
+def layout_is_grammar(language: Language) -> bool:
     """True where indentation is grammar, not manners."""
     return language.layout is Layout.INDENTATION
 
@@ -212,7 +213,7 @@ def _until_declaration(after: str, language: Language) -> str:
 
     A docstring's quotes below it open the next string, they do not close the one that the cursor is in.
     """
-    if not opens_by_layout(language):
+    if not layout_is_grammar(language):
         return after
     words = "|".join(
         re.escape(word) + (r"\b" if word[-1].isalnum() else "") for word in language.declarations

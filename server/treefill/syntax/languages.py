@@ -1,6 +1,7 @@
-"""What treefill knows of each language: plain data, one folder a language, read from `grammars/*/language.toml`.
+"""What treefill knows of each language: plain data, read from `grammars/*/language.toml`.
 
-Adding a language touches no code. Parsers and their tables are not loaded here; `Language.wheel` only names them.
+Adding a language touches no code. Parsers and their tables are not loaded here; `Language.wheel` only names
+them.
 """
 
 import tomllib
@@ -145,7 +146,7 @@ def _read_language(folder_name: str, table: Traversable) -> Language:
 
 
 def _language_from(values: dict[str, Any]) -> Language:
-    """Turn a table into a `Language`; a key that no field has raises `TypeError`, as a misspelt argument does."""
+    """Turn a table into a `Language`; an unknown key raises `TypeError`, as a misspelt argument does."""
     if "layout" in values:
         values["layout"] = Layout(values["layout"])
     if "wheel" in values:

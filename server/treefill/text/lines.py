@@ -1,4 +1,4 @@
-r"""Lines, positions and line endings, by the protocol's rules: `\n`, `\r\n` and `\r` end a line, nothing else does.
+r"""Lines and positions by the protocol's rules: `\n`, `\r\n` and `\r` end a line, nothing else does.
 
 Python's own `splitlines` is not used anywhere: it also splits at form feeds and U+2028, where no editor does.
 Offsets count code points of the document's text. Lines and columns here count from 1, as editors show them.
@@ -24,7 +24,8 @@ def offset_at(document: Document, line: int, column: int) -> int:
     end = _next_line_end(document.text, start)
     if start + column - 1 > end:
         raise BadInput(
-            f"position {line}:{column} is past the end of line {line} of {document.path}: its last column is {end - start + 1}"
+            f"position {line}:{column} is past the end of line {line} of {document.path}: "
+            f"its last column is {end - start + 1}"
         )
     return start + column - 1
 

@@ -1,8 +1,8 @@
 """Agree with the text right of the cursor: nothing of it comes twice, and nothing of it is lost.
 
-Worked example, `|` the cursor: `f(g(|))` and the model writes `x)) + 1`. Its two closers close what the buffer opened,
-and an editor has closed both already. They cannot be trimmed, because text follows them; so the buffer's `))` is
-replaced, and the text that replaces it writes `))` again in one piece.
+Worked example, `|` the cursor: `f(g(|))` and the model writes `x)) + 1`. Its two closers close what the
+buffer opened, and an editor has closed both already. They cannot be trimmed, because text follows them; so
+the buffer's `))` is replaced, and the text that replaces it writes `))` again in one piece.
 """
 
 from treefill.completion.postprocess.item import Drop, Item, Setting
@@ -27,14 +27,14 @@ def fit_to_suffix(item: Item, setting: Setting) -> Item | Drop:
 
 
 def reach_line_end(item: Item, setting: Setting) -> Item | Drop:
-    """Let a text of several lines replace the rest of the line, and write that again: editors show it only so."""
+    """Let a text of several lines replace the rest of the line and write it again: editors want it so."""
     right = setting.situation.right
     written = item.text + right[item.n_replaced :]
     return Item(written, len(right)) if "\n" in item.text and right in written else item
 
 
 def _overlap(text: str, right: str, situation: Situation) -> int:
-    """Length of the longest end of `text` that `right` begins with, and that is not needed by `text` itself."""
+    """Length of the longest end of `text` that `right` begins with and `text` itself does not need."""
     pairs = scan(text, situation.language, situation.state).pairs
     for length in range(min(len(text), len(right)), 0, -1):
         start = len(text) - length
@@ -60,7 +60,7 @@ def _closes_own(pairs: tuple[Pair, ...], start: int) -> bool:
 
 
 def _replaced(text: str, right: str, situation: Situation) -> int:
-    """How much of `right` the text writes again in one piece, up to its last closer of the buffer's brackets."""
+    """How much of `right` the text writes again in one piece, a closer of the buffer's brackets in it."""
     unmatched = _unmatched(text, situation)
     if not unmatched:
         return 0
@@ -77,7 +77,7 @@ def _replaced(text: str, right: str, situation: Situation) -> int:
 
 
 def _without_surplus_closers(text: str, right: str, situation: Situation) -> str:
-    """Cut before the first closer of a bracket that the buffer has closed already, unless it can be written again."""
+    """Cut before the first closer of a bracket that the buffer closes itself, unless it is written again."""
     n_needed = situation.n_needed_closers
     run = situation.auto_closed
     n_closed = 0
@@ -94,7 +94,7 @@ def _without_surplus_closers(text: str, right: str, situation: Situation) -> str
 
 
 def _inside_enclosure(text: str, right: str, situation: Situation) -> str:
-    """Cut before the end of a string or comment that the buffer ends itself, unless that end can be written again."""
+    """Cut before the end of a string or comment that the buffer ends itself, unless it is written again."""
     if situation.state.is_code or not situation.is_enclosure_closed:
         return text
     ends = [
