@@ -1,6 +1,7 @@
 """The whole journey, told as typing stories."""
 
 import dataclasses
+import time
 
 import pytest
 from treefill.completion import (
@@ -220,6 +221,29 @@ def test_a_small_context_is_not_overrun() -> None:
 
     assert suggested(answer) == "1"
     assert len(engine.requests[0].prompt_ids) > 500
+
+
+def test_a_context_too_small_for_anything_is_a_reason_and_no_error() -> None:
+    engine = ScriptedEngine("1", n_context=64)
+
+    answer = complete(request_at("x = ‸", max_new_tokens=64), engine, CancelFlag())
+
+    assert isinstance(answer, Declined)
+    assert answer.reason is Reason.TOO_LONG
+
+
+@pytest.mark.parametrize("policy", ["plain", "plain-healed", "line", "lines-3"])
+@pytest.mark.parametrize("text", ["x = [" + "1, " * 400_000, "{" * 100_000, "\n" * 500_000, "ab\r" * 200_000])
+def test_an_odd_large_file_is_completed_in_no_time(text: str, policy: str) -> None:
+    offset = len(text) // 2
+    request = CompletionRequest(Document("a.py", text, "python"), offset, anchor_policy=policy)
+
+    since = time.perf_counter()
+    answer = complete(request, ScriptedEngine("1"), CancelFlag())
+
+    assert time.perf_counter() - since < 2
+    assert isinstance(answer, Suggestion)
+    assert len(answer.explanation.parts) == 6
 
 
 @pytest.mark.parametrize(

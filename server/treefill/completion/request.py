@@ -22,6 +22,7 @@ class Reason(StrEnum):
 
     SECRET_FILE = "secret-file"
     NO_CONTEXT = "no-context"
+    TOO_LONG = "too-long"
     CANCELLED = "cancelled"
     UNHEALABLE = "unhealable"
     EMPTY = "empty"
@@ -144,7 +145,7 @@ class Anchor:
     offset: int
     """Offset in the document; what is typed after it is appended to the prompt's end."""
     prefix_hash: int
-    """Of the text before the anchor, to notice an edit there."""
+    """Of the text just before the anchor, to notice an edit there."""
     suffix: str
     """Snapshot of the text right of the cursor, without what editors close by themselves."""
 

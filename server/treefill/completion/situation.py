@@ -5,15 +5,22 @@ All texts here have line feeds only.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from treefill.completion.scan import CLOSERS, ScanState, scan, state_at
 from treefill.syntax.languages import Language, Layout
 from treefill.text import Document, indent_of, indent_width, line_bounds, line_ending_at, to_lf
 
-LOOK_BACK_CHARS = 50_000
+LOOK_BACK_CHARS = 48_000
 """How far up strings and brackets are followed; further up they seldom matter and cost time."""
-LOOK_AHEAD_CHARS = 20_000
+LOOK_AHEAD_CHARS = 8_000
+LOOK_STEP = 8_000
+"""The state at multiples of this is remembered, so that a keystroke scans only what is below."""
+MAX_LINE_CHARS = 4_000
+"""Of the cursor's line no more than this is looked at on either side."""
+MAX_RULE_CHARS = 1_000
+"""Longer lines are data: they open no block and their comments are not looked for."""
 N_LINES_ABOVE = 12
 N_LINES_BELOW = 12
 
@@ -109,13 +116,12 @@ def look_around(document: Document, offset: int, language: Language) -> Situatio
     """Gather the surroundings of `offset`."""
     text = document.text
     start, end = line_bounds(text, offset)
-    before = to_lf(text[max(0, offset - LOOK_BACK_CHARS) : offset])
-    after = to_lf(text[offset : offset + LOOK_AHEAD_CHARS])
-    state = cursor_state(before, language)
-    rest_of_piece = _until_declaration(after, language)
-    closed = scan(rest_of_piece, language, ScanState("", state.quote, state.comment_end))
-    above = to_lf(text[max(0, start - LOOK_BACK_CHARS) : start])
+    start, end = max(start, offset - MAX_LINE_CHARS), min(end, offset + MAX_LINE_CHARS)
+    above = to_lf(text[max(0, start - LOOK_AHEAD_CHARS) : start])
     below = to_lf(text[end : end + LOOK_AHEAD_CHARS])
+    state = cursor_state(document, offset, language)
+    rest_of_piece = _until_declaration(to_lf(text[offset:end]) + below, language)
+    closed = scan(rest_of_piece, language, ScanState("", state.quote, state.comment_end))
     return Situation(
         language=language,
         left=text[start:offset].removeprefix("\ufeff"),
@@ -128,22 +134,38 @@ def look_around(document: Document, offset: int, language: Language) -> Situatio
         n_closed_below=sum(pair.text in CLOSERS for pair in closed.unmatched),
         is_enclosure_closed=not state.is_code
         and any(start < 0 and end <= len(rest_of_piece) for start, end in closed.spans),
-        indent=indent_style(before, after, language),
+        indent=indent_style(above, below, language),
         line_ending=line_ending_at(text, offset),
     )
 
 
-def cursor_state(before: str, language: Language) -> ScanState:
-    """The state at the end of `before`.
+def cursor_state(document: Document, offset: int, language: Language) -> ScanState:
+    """The state at `offset`.
 
     Where indentation is grammar, a bracket left open above the last declaration in column 0 is one that the
     user has yet to close: it says nothing about the piece that is being written.
     """
-    state = state_at(before, language)
+    text = document.text
+    first = _line_start_after(text, max(0, offset - LOOK_BACK_CHARS) // LOOK_STEP * LOOK_STEP, offset)
+    near = max(first, _line_start_after(text, offset // LOOK_STEP * LOOK_STEP, offset))
+    before = to_lf(text[near:offset])
+    state = scan(before, language, _state_at_step(to_lf(text[first:near]), language)).state
     if not layout_is_grammar(language) or not state.brackets:
         return state
-    last = max((before.rfind("\n" + word) for word in language.declarations), default=-1)
-    return ScanState(state_at(before[last + 1 :], language).brackets, state.quote, state.comment_end)
+    whole = "\n" + to_lf(text[first:offset])
+    last = max((whole.rfind("\n" + word) for word in language.declarations), default=-1)
+    return ScanState(state_at(whole[last + 1 :], language).brackets, state.quote, state.comment_end)
+
+
+@lru_cache(maxsize=16)
+def _state_at_step(text: str, language: Language) -> ScanState:
+    return state_at(text, language)
+
+
+def _line_start_after(text: str, at: int, limit: int) -> int:
+    """The first line start at or after `at`, or `at` itself where `limit` comes first."""
+    line_feed = text.find("\n", max(0, at - 1), limit)
+    return 0 if at == 0 else line_feed + 1 if line_feed >= 0 else at
 
 
 def auto_closed_length(right: str, quote: str) -> int:
@@ -164,6 +186,8 @@ def auto_closed_length(right: str, quote: str) -> int:
 
 def ends_with_opener(line: str, language: Language) -> bool:
     """True where a block may follow `line`; a comment at its end does not count."""
+    if len(line) > MAX_RULE_CHARS:
+        return False
     code = without_comment(line, language).strip().lower()
     heads = language.block_heads
     if heads and not re.match(rf"(?:{'|'.join(heads)})\b|[)\]}}]", code):
@@ -176,6 +200,8 @@ def ends_with_opener(line: str, language: Language) -> bool:
 
 def without_comment(line: str, language: Language) -> str:
     """The line up to its line comment, quotes heeded."""
+    if len(line) > MAX_RULE_CHARS:
+        return line
     for begin in language.line_comment:
         at = line.find(begin)
         while at >= 0:
@@ -185,11 +211,9 @@ def without_comment(line: str, language: Language) -> str:
     return line
 
 
-def indent_style(before: str, after: str, language: Language) -> IndentStyle:
+def indent_style(above: str, below: str, language: Language) -> IndentStyle:
     """The style that most indented lines near the cursor have, the language's own where there are none."""
-    blanks = [
-        indent_of(line) for line in (*before.split("\n")[-400:], *after.split("\n")[:400]) if line.strip()
-    ]
+    blanks = [indent_of(line) for line in (*above.split("\n"), *below.split("\n")) if line.strip()]
     n_tabs = sum(indent.startswith("\t") for indent in blanks)
     n_spaces = sum(indent.startswith(" ") for indent in blanks)
     if not n_tabs and not n_spaces:

@@ -43,7 +43,8 @@ def count_lines(text: str, end: int | None = None) -> int:
 
 def line_bounds(text: str, offset: int) -> tuple[int, int]:
     """Start and end of the line that holds `offset`, its line ending left out."""
-    start = 1 + max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset))
+    start = 1 + text.rfind("\n", 0, offset)
+    start = max(start, 1 + text.rfind("\r", start, offset))
     return start, _next_line_end(text, offset)
 
 
@@ -103,8 +104,10 @@ def _line_start(document: Document, line: int) -> int:
 
 
 def _next_line_end(text: str, offset: int) -> int:
-    end = _LINE_END.search(text, offset)
-    return end.start() if end else len(text)
+    line_feed = text.find("\n", offset)
+    end = line_feed if line_feed >= 0 else len(text)
+    carriage_return = text.find("\r", offset, end)
+    return carriage_return if carriage_return >= 0 else end
 
 
 def _count_line_ends(text: str, end: int) -> int:
