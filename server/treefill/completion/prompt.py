@@ -129,10 +129,10 @@ def split_typed_tail(middle: str) -> tuple[str, str]:
 
 def snapshot_suffix(document: Document, offset: int) -> str:
     """The text right of the cursor, without the closers that editors write by themselves."""
-    quote = cursor_state(document, offset, language_by_id(document.language)).quote
+    state = cursor_state(document, offset, language_by_id(document.language))
     _, line_end = line_bounds(document.text, offset)
     right = document.text[offset : min(line_end, offset + MAX_LINE_CHARS)]
-    start = offset + auto_closed_length(right, quote)
+    start = offset + auto_closed_length(right, state)
     return to_lf(document.text[start : start + SNAPSHOT_CHARS])
 
 

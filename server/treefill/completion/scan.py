@@ -26,11 +26,13 @@ class ScanState:
     """The quote of the string that the point is in, or nothing."""
     comment_end: str = ""
     """What ends the comment that the point is in, or nothing."""
+    hole_quote: str = ""
+    """The quote around a hole of a string, as in f"{x}", that the point is in; `brackets` are its own."""
 
     @property
     def is_code(self) -> bool:
-        """True outside strings and comments."""
-        return not self.quote and not self.comment_end
+        """True outside strings, their holes and comments."""
+        return not self.quote and not self.comment_end and not self.hole_quote
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class Situation:
     @property
     def auto_closed(self) -> str:
         """The run right of the cursor that an editor may have written by itself."""
-        return self.right[: auto_closed_length(self.right, self.state.quote)]
+        return self.right[: auto_closed_length(self.right, self.state)]
 
     @property
     def is_right_free(self) -> bool:
@@ -148,13 +148,22 @@ def cursor_state(document: Document, offset: int, language: Language) -> ScanSta
     text = document.text
     first = _line_start_after(text, max(0, offset - LOOK_BACK_CHARS) // LOOK_STEP * LOOK_STEP, offset)
     near = max(first, _line_start_after(text, offset // LOOK_STEP * LOOK_STEP, offset))
-    before = to_lf(text[near:offset])
-    state = scan(before, language, _state_at_step(to_lf(text[first:near]), language)).state
+    found = scan(to_lf(text[near:offset]), language, _state_at_step(to_lf(text[first:near]), language))
+    state = found.state
+    if state.quote:
+        return _hole_or(state, to_lf(text[near:offset])[found.spans[-1][0] + len(state.quote) :], language)
     if not layout_is_grammar(language) or not state.brackets:
         return state
     whole = "\n" + to_lf(text[first:offset])
     last = max((whole.rfind("\n" + word) for word in language.declarations), default=-1)
     return ScanState(state_at(whole[last + 1 :], language).brackets, state.quote, state.comment_end)
+
+
+def _hole_or(state: ScanState, body: str, language: Language) -> ScanState:
+    """The state in the hole that the string's `body` has opened, or the string's own state."""
+    inside = state_at(body[-MAX_LINE_CHARS:], language)
+    is_hole = "{" in inside.brackets and inside.is_code
+    return ScanState(inside.brackets, hole_quote=state.quote) if is_hole else state
 
 
 @lru_cache(maxsize=16)
@@ -168,18 +177,27 @@ def _line_start_after(text: str, at: int, limit: int) -> int:
     return 0 if at == 0 else line_feed + 1 if line_feed >= 0 else at
 
 
-def auto_closed_length(right: str, quote: str) -> int:
+def auto_closed_length(right: str, state: ScanState) -> int:
     """Length of the run of closers at the start of `right` that an editor may have closed by itself.
 
-    Brackets, the quote of the string that the cursor is in, and `;` `,` `:` after one of them. A quote
-    outside a string is the user's: it opens one.
+    Brackets, the quote of the string that the cursor is in, and `;` `,` `:` after one of them. A quote outside a
+    string is the user's: it opens one.
     """
     at = 0
-    if quote:
-        if not right.startswith(quote):
-            return 0
-        at = len(quote)
+    if state.quote and not right.startswith(state.quote):
+        return 0
+    if state.hole_quote:
+        at = _n_closers(right, 0)
+    enclosing = state.quote or state.hole_quote
+    if enclosing and right.startswith(enclosing, at):
+        at += len(enclosing)
     while at < len(right) and (right[at] in CLOSERS or (at > 0 and right[at] in ";,:")):
+        at += 1
+    return at
+
+
+def _n_closers(text: str, at: int) -> int:
+    while at < len(text) and text[at] in CLOSERS:
         at += 1
     return at
 

@@ -67,13 +67,13 @@ def _shift(lines: list[str], written: int, width: int, left: int, situation: Sit
 
     Where braces hold blocks together, lines in column 0 were meant relative to the cursor.
     """
-    others = [indent_width(indent_of(line)) for line in lines[1:] if line.strip()]
-    if not others:
-        return 0
-    if min(others) >= written:
-        return width - written
     # The last line may close the buffer's own brace, further left.
-    inner = [line for line in lines[1 : len(lines) if lines[-1][:1] not in CLOSERS else -1] if line.strip()]
+    has_closer = lines[-1].lstrip()[:1] in ("}", ")", "]")
+    inner = [line for line in lines[1 : len(lines) - has_closer] if line.strip()]
+    if not inner:
+        return 0
+    if min(indent_width(indent_of(line)) for line in inner) >= written:
+        return width - written
     is_relative = any(line[0] not in " \t#" for line in inner)
     return left if is_relative and situation.language.layout is Layout.BRACES else 0
 

@@ -89,8 +89,21 @@ def _without_surplus_closers(text: str, right: str, situation: Situation) -> str
             continue
         if _replaced(text, right, situation) and (pair.text in run or pair.text in right):
             continue
-        return text[: pair.close_offset].rstrip()
+        return _before_separator(text[: pair.close_offset], right, situation).rstrip()
     return text
+
+
+def _before_separator(text: str, right: str, situation: Situation) -> str:
+    """Where the model wrote the rest of the line in its own way, only what comes before that rest is new.
+
+    With `i < |; ++i) {` and `n; i++` it is `n`: the line goes on with the buffer's own semicolon.
+    """
+    separator = right.lstrip()[:1]
+    if not separator or separator not in ";,:":
+        return text
+    found = scan(text, situation.language, situation.state)
+    places = [at for at, character in enumerate(text) if character == separator and not found.is_enclosed(at)]
+    return text[: places[0]] if places and places[0] > 0 else text
 
 
 def _inside_enclosure(text: str, right: str, situation: Situation) -> str:
