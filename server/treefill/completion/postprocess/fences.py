@@ -8,8 +8,9 @@ from treefill.completion.scan import scan
 
 _FENCE = re.compile(r"^[ \t]*```([\w+#.-]*)[ \t]*$", re.MULTILINE)
 _PROSE = re.compile(
-    r"\s*(?:here(?:'s| is| are)\b|sure[,!.]|certainly[,!.]|of course[,!.]|i(?:'m| am) sorry|i can(?:'t|not)\b|"
-    r"(?:the|this) (?:following|code|function|completed|missing)\b[^\n=({]*[.:]\s*$|to (?:complete|fix|implement) )",
+    r"\s*(?:here(?:'s| is| are)\b|sure[,!.]|certainly[,!.]|of course[,!.]|i(?:'m| am) sorry|i can(?:'t|not)\b"
+    r"|(?:the|this) (?:following|code|function|completed|missing)\b[^\n=({]*[.:]\s*$"
+    r"|to (?:complete|fix|implement) )",
     re.IGNORECASE | re.MULTILINE,
 )
 
