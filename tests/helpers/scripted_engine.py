@@ -29,7 +29,9 @@ class ByteVocabulary:
         self.control_tokens = tuple(control_tokens)
         self.n_tokens = 256 + len(self.control_tokens)
         self.end_ids = frozenset(
-            256 + number for number, name in enumerate(self.control_tokens) if name in ("<|endoftext|>", "<|im_end|>")
+            256 + number
+            for number, name in enumerate(self.control_tokens)
+            if name in ("<|endoftext|>", "<|im_end|>")
         )
 
     def encode(self, text: str) -> list[TokenId]:
@@ -125,7 +127,9 @@ class ScriptedEngine:
     ) -> Generation:
         return Generation(
             text=text,
-            token_ids=tuple(self.vocabulary.encode(request.forced.decode() + text.encode(errors="replace").decode())),
+            token_ids=tuple(
+                self.vocabulary.encode(request.forced.decode() + text.encode(errors="replace").decode())
+            ),
             finish=finish,
             n_prompt_tokens=len(request.prompt_ids),
             n_reused_tokens=n_reused,

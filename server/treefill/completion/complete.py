@@ -82,7 +82,9 @@ def plan_completion(
     document = request.document
     pattern = is_secret(document.path, request.secret_patterns)
     if pattern:
-        return Declined(Reason.SECRET_FILE, f"{document.path} is a secrets file (matches {pattern}): left alone.")
+        return Declined(
+            Reason.SECRET_FILE, f"{document.path} is a secrets file (matches {pattern}): left alone."
+        )
 
     situation = look_around(document, request.offset, language_by_id(document.language))
     mode = choose_mode(request.mode, situation)

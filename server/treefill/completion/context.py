@@ -12,7 +12,7 @@ from pathlib import Path
 
 from treefill.completion.request import CompletionRequest, Refusal
 from treefill.engine.api import Vocabulary
-from treefill.text import Document, count_lines, line_bounds, to_lf
+from treefill.text import Document, count_lines, line_bounds, to_lf, without_surrogates
 
 CHUNK_LINES = 32
 QUERY_LINES_ABOVE = 32
@@ -23,6 +23,9 @@ MAX_NEIGHBOUR_CHARS = 400_000
 """Of a larger neighbour only the beginning is looked at."""
 MAX_CHUNK_CHARS = 6_000
 """Chunks of longer lines are data, not code."""
+
+_DATA_ENDINGS = ("cfg", "conf", "ini", "properties", "toml", "txt", "xml", "yaml", "yml")
+"""Code in a file called `secrets.py` is code; data in a file called `secrets.yaml` is secrets."""
 
 SECRET_PATTERNS: tuple[str, ...] = (
     ".env",
@@ -52,19 +55,19 @@ SECRET_PATTERNS: tuple[str, ...] = (
     ".htpasswd",
     ".git-credentials",
     ".dockercfg",
+    ".dockerconfigjson",
     "credentials",
-    "credentials.*",
-    "*.credentials",
-    "*_credentials.json",
-    "secrets.*",
-    "*.secrets",
+    "*credentials.json",
+    "*secret.json",
+    "*secrets.json",
+    *(f"{stem}.{ending}" for stem in ("credentials", "secrets", "secret") for ending in _DATA_ENDINGS),
     "*.tfvars",
     "*.tfstate",
     "kubeconfig",
 )
 """Names of files that hold secrets by custom; plain `config.json` and `settings.json` do not."""
 
-SECRET_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".docker", ".secrets"})
+SECRET_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".secrets"})
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w{2,}")
 
@@ -92,7 +95,9 @@ def gather_neighbours(
     """The chunks to show, in the order of path and line, and the files that were refused."""
     allowed, refusals = _sort_out(request)
     chunks = [chunk for path, document in allowed for chunk in _cut(path, document)]
-    chosen = _take(_by_similarity(chunks, query_words(request.document, request.offset)), vocabulary, n_budget)
+    chosen = _take(
+        _by_similarity(chunks, query_words(request.document, request.offset)), vocabulary, n_budget
+    )
     return tuple(_joined(sorted(chosen, key=_place))), tuple(refusals)
 
 
@@ -108,7 +113,11 @@ def secret_pattern(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
             return pattern
     slashed = Path(path).as_posix()
     for pattern in own_patterns:
-        if fnmatchcase(name, pattern.lower()) or fnmatchcase(slashed, pattern) or fnmatchcase(slashed, f"*/{pattern}"):
+        if (
+            fnmatchcase(name, pattern.lower())
+            or fnmatchcase(slashed, pattern)
+            or fnmatchcase(slashed, f"*/{pattern}")
+        ):
             return pattern
     return None
 
@@ -190,7 +199,7 @@ def _take(chunks: list[Chunk], vocabulary: Vocabulary, n_budget: int) -> Iterato
     for chunk in chunks:
         if n_left < CHUNK_LINES:
             return
-        n_tokens = len(vocabulary.encode(chunk.path)) + len(vocabulary.encode(chunk.text)) + 2
+        n_tokens = len(vocabulary.encode(without_surrogates(chunk.path + chunk.text))) + 2
         if n_tokens <= n_left:
             n_left -= n_tokens
             yield chunk

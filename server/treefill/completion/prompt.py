@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from treefill.completion.context import Chunk
-from treefill.completion.fim import FimLayout, control_ids
+from treefill.completion.fim import FimLayout, begin_token, control_ids
 from treefill.completion.request import Anchor, Budgets, PromptPart
-from treefill.completion.scan import state_at
-from treefill.completion.situation import LOOK_BACK_CHARS, auto_closed_length
+from treefill.completion.situation import LOOK_BACK_CHARS, auto_closed_length, cursor_state
 from treefill.engine.api import TokenId, Vocabulary
 from treefill.errors import BadInput
 from treefill.syntax.languages import Language, language_by_id
@@ -97,13 +96,16 @@ def build_prompt(
     prefix = cut_prefix(prefix, budgets.n_prefix_tokens, vocabulary)
     suffix = cut_suffix(shown(anchor.suffix), budgets.n_suffix_tokens, vocabulary)
     writer = _Writer(vocabulary)
+    writer.control(begin_token(layout, vocabulary))
     if layout is None:
         _write_neighbours_as_comments(writer, neighbours, language_by_id(document.language))
         writer.text("prefix", prefix)
         writer.text("middle", middle)
     else:
         _write_fim(writer, layout, prefix, suffix, middle, neighbours, document.path, repo_name)
-    return Prompt(tuple(writer.ids), tail.encode(), tuple(writer.parts), layout.family if layout else "prefix-only")
+    return Prompt(
+        tuple(writer.ids), tail.encode(), tuple(writer.parts), layout.family if layout else "prefix-only"
+    )
 
 
 def policy_named(name: str) -> Policy:
@@ -128,7 +130,7 @@ def snapshot_suffix(document: Document, offset: int) -> str:
     """The text right of the cursor, without the closers that editors write by themselves."""
     language = language_by_id(document.language)
     _, line_end = line_bounds(document.text, offset)
-    quote = state_at(to_lf(document.text[max(0, offset - LOOK_BACK_CHARS) : offset]), language).quote
+    quote = cursor_state(to_lf(document.text[max(0, offset - LOOK_BACK_CHARS) : offset]), language).quote
     n_skipped = auto_closed_length(document.text[offset:line_end], quote)
     start = offset + n_skipped
     return to_lf(document.text[start : start + SNAPSHOT_CHARS])
@@ -164,7 +166,9 @@ def cut_suffix(text: str, n_budget: int, vocabulary: Vocabulary) -> str:
         return text
     fitting = head[: len(vocabulary.decode(ids[:n_budget]))]
     line_end = fitting.rfind("\n") + 1
-    return fitting[:line_end] if line_end else fitting[: len(fitting) // CHARS_STEP * CHARS_STEP or len(fitting)]
+    return (
+        fitting[:line_end] if line_end else fitting[: len(fitting) // CHARS_STEP * CHARS_STEP or len(fitting)]
+    )
 
 
 def shown(text: str) -> str:
@@ -276,7 +280,6 @@ def _write_fim(
     path: str,
     repo_name: str,
 ) -> None:
-    writer.control(layout.begin)
     if neighbours and layout.file_separator:
         if layout.repo_name and repo_name:
             writer.control(layout.repo_name)

@@ -49,7 +49,9 @@ class Budgets:
             return self
         share = max(0, n_available) / wanted
         return Budgets(
-            int(self.n_neighbour_tokens * share), int(self.n_prefix_tokens * share), int(self.n_suffix_tokens * share)
+            int(self.n_neighbour_tokens * share),
+            int(self.n_prefix_tokens * share),
+            int(self.n_suffix_tokens * share),
         )
 
 

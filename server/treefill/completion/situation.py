@@ -53,6 +53,8 @@ class Situation:
     """Brackets, string or comment at the cursor."""
     n_closed_below: int
     """How many of the open brackets the text after the cursor closes."""
+    is_enclosure_closed: bool
+    """True where the text after the cursor ends the string or comment that the cursor is in."""
     indent: IndentStyle
     line_ending: str
 
@@ -79,7 +81,13 @@ class Situation:
     @property
     def opener_line(self) -> str | None:
         """The line that opens the block which a new line here would belong to, or None."""
-        line = self.left if not self.is_blank_line else (self.lines_above[-1] if self.lines_above else "")
+        if not self.state.is_code or (self.state.brackets and opens_by_layout(self.language)):
+            return None
+        if not self.is_blank_line:
+            # A word like `where` may be followed by more on its own line; a brace or colon ends it.
+            is_opener = ends_with_opener(self.left, self.language) and not self.left.rstrip()[-1].isalnum()
+            return self.left if is_opener else None
+        line = self.lines_above[-1] if self.lines_above else ""
         return line if ends_with_opener(line, self.language) else None
 
     @property
@@ -102,20 +110,39 @@ def look_around(document: Document, offset: int, language: Language) -> Situatio
     start, end = line_bounds(text, offset)
     before = to_lf(text[max(0, offset - LOOK_BACK_CHARS) : offset])
     after = to_lf(text[offset : offset + LOOK_AHEAD_CHARS])
-    state = state_at(before, language)
+    state = cursor_state(before, language)
+    rest_of_piece = _until_declaration(after, language)
+    closed = scan(rest_of_piece, language, ScanState("", state.quote, state.comment_end))
     above = to_lf(text[max(0, start - LOOK_BACK_CHARS) : start])
     below = to_lf(text[end : end + LOOK_AHEAD_CHARS])
     return Situation(
         language=language,
         left=text[start:offset].removeprefix("\ufeff"),
         right=text[offset:end],
-        lines_above=tuple(_filled(above.rsplit("\n", 4 * N_LINES_ABOVE)[-4 * N_LINES_ABOVE :])[-N_LINES_ABOVE:]),
+        lines_above=tuple(
+            _filled(above.rsplit("\n", 4 * N_LINES_ABOVE)[-4 * N_LINES_ABOVE :])[-N_LINES_ABOVE:]
+        ),
         lines_below=tuple(_filled(below.split("\n", 4 * N_LINES_BELOW)[: 4 * N_LINES_BELOW])[:N_LINES_BELOW]),
         state=state,
-        n_closed_below=_n_closed(after, language, state),
+        n_closed_below=sum(pair.text in CLOSERS for pair in closed.unmatched),
+        is_enclosure_closed=not state.is_code
+        and any(start < 0 and end <= len(rest_of_piece) for start, end in closed.spans),
         indent=indent_style(before, after, language),
         line_ending=line_ending_at(text, offset),
     )
+
+
+def cursor_state(before: str, language: Language) -> ScanState:
+    """The state at the end of `before`.
+
+    Where indentation is grammar, a bracket left open above the last declaration in column 0 is one that the user has
+    yet to close: it says nothing about the piece that is being written.
+    """
+    state = state_at(before, language)
+    if not opens_by_layout(language) or not state.brackets:
+        return state
+    last = max((before.rfind("\n" + word) for word in language.declarations), default=-1)
+    return ScanState(state_at(before[last + 1 :], language).brackets, state.quote, state.comment_end)
 
 
 def auto_closed_length(right: str, quote: str) -> int:
@@ -136,7 +163,10 @@ def auto_closed_length(right: str, quote: str) -> int:
 
 def ends_with_opener(line: str, language: Language) -> bool:
     """True where a block may follow `line`; a comment at its end does not count."""
-    code = without_comment(line, language).rstrip().lower()
+    code = without_comment(line, language).strip().lower()
+    heads = language.block_heads
+    if heads and not re.match(rf"(?:{'|'.join(heads)})\b|[)\]}}]", code):
+        return False
     return any(
         code.endswith(opener) and (not opener[0].isalpha() or re.search(rf"\b{opener}$", code) is not None)
         for opener in language.block_openers
@@ -156,7 +186,9 @@ def without_comment(line: str, language: Language) -> str:
 
 def indent_style(before: str, after: str, language: Language) -> IndentStyle:
     """The style that most indented lines near the cursor have, the language's own where there are none."""
-    blanks = [indent_of(line) for line in (*before.split("\n")[-400:], *after.split("\n")[:400]) if line.strip()]
+    blanks = [
+        indent_of(line) for line in (*before.split("\n")[-400:], *after.split("\n")[:400]) if line.strip()
+    ]
     n_tabs = sum(indent.startswith("\t") for indent in blanks)
     n_spaces = sum(indent.startswith(" ") for indent in blanks)
     if not n_tabs and not n_spaces:
@@ -175,11 +207,19 @@ def opens_by_layout(language: Language) -> bool:
     return language.layout is Layout.INDENTATION
 
 
-def _n_closed(after: str, language: Language, state: ScanState) -> int:
-    inside = ScanState("", state.quote, state.comment_end)
-    return sum(pair.text in CLOSERS for pair in scan(after, language, inside).unmatched)
+def _until_declaration(after: str, language: Language) -> str:
+    """The text up to the next declaration at a line's start, where indentation is grammar.
+
+    A docstring's quotes below it open the next string, they do not close the one that the cursor is in.
+    """
+    if not opens_by_layout(language):
+        return after
+    words = "|".join(
+        re.escape(word) + (r"\b" if word[-1].isalnum() else "") for word in language.declarations
+    )
+    found = re.search(rf"\n[ \t]*(?:{words})", after) if words else None
+    return after[: found.start()] if found else after
 
 
 def _filled(lines: list[str]) -> list[str]:
     return [line for line in lines if line.strip()]
-

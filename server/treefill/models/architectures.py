@@ -46,7 +46,7 @@ class Layer:
 
 
 class FloatTensor(Protocol):
-    """A tensor of a source, read as float32 a few rows at a time, so that no large matrix is whole in memory."""
+    """A tensor of a source, read as float32 a few rows at a time: no large matrix is ever whole in memory."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -112,7 +112,7 @@ _COUNTS = (
     "max_position_embeddings",
 )
 _MOST = 1 << 24
-"""No width, count or context of a real model comes near; it keeps products of two of them far from overflow."""
+"""No width, count or context of a real model comes near; products of two of them stay far from overflow."""
 _MOST_LAYERS = 1 << 10
 
 
@@ -167,7 +167,7 @@ def _with_defaults(where: str, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rope(where: str, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Transformers 5 says `rope_parameters`; before it, `rope_theta` and `rope_scaling` stood side by side."""
+    """`rope_parameters` of transformers 5, or `rope_theta` and `rope_scaling` as they stood before it."""
     given: Any = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
     if not isinstance(given, Mapping):
         raise BrokenModel(f"{where} has no sound rope_parameters.")

@@ -1,7 +1,7 @@
 """A stored model as one file for machines without a network: a plain, uncompressed tar of four members.
 
-An archive is a stranger's file: only the expected names, only regular files, each of the size and hash that the
-archive's own manifest gives. That proves the archive whole; who made it is for its carrier to know.
+An archive is a stranger's file: only the expected names, only regular files, each of the size and hash that
+the archive's own manifest gives. That proves the archive whole; who made it is for its carrier to know.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ def write_archive(manifest: StoredManifest, folder: Path, archive: Path, progres
     new = archive.with_name(f"{archive.name}.{uuid.uuid4().hex}.part")
     progress.start("Packing", sum(record.n_bytes for record in manifest.files.values()))
     try:
-        # USTAR headers hold no times, owners or attributes but those set here: the same model, the same archive.
+        # USTAR headers hold no times or owners but those set here: the same model gives the same archive.
         with tarfile.open(new, "x:", format=tarfile.USTAR_FORMAT) as tar:
             text = manifest.to_json().encode()
             tar.addfile(_member(MANIFEST_FILE, len(text)), io.BytesIO(text))
@@ -82,7 +82,7 @@ def _unpack_files(
 ) -> None:
     missing = set(CONVERTED_FILES)
     while (member := tar.next()) is not None:
-        # A name is compared with the three expected ones before it is used as a path, so none can lead elsewhere.
+        # A name is one of the three expected before it is used as a path, so none can lead elsewhere.
         if member.name not in missing or not _is_plain(member):
             raise _not_sound(archive, f"it holds the unexpected member {member.name[:80]!r}")
         missing.remove(member.name)

@@ -1,7 +1,7 @@
 """One source model into the three files that the engines read: weights, tokenizer, configuration.
 
-Streaming: one tensor at a time, large ones a few rows at a time. Needs little more memory than the int8 form of
-the largest matrix. Where the files come from and go to is the store's business.
+Streaming: one tensor at a time, large ones a few rows at a time. Needs little more memory than the int8 form
+of the largest matrix. Where the files come from and go to is the store's business.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The store's dealings with the disk: names as folders, free space, the lock, and errors in the user's words."""
+"""The store and the disk: names as folders, free space, the lock, and errors in the user's words."""
 
 import contextlib
 import errno
@@ -63,8 +63,8 @@ def check_space(path: Path, n_needed: int, what: str) -> None:
     free = free_bytes(path)
     if free < n_needed + _MARGIN_BYTES:
         raise NoSpace(
-            f"{what} needs {megabytes(n_needed + _MARGIN_BYTES)} in {path}, where {megabytes(free)} are free; "
-            "free some space, or choose another folder with --cache-dir."
+            f"{what} needs {megabytes(n_needed + _MARGIN_BYTES)} in {path}, where {megabytes(free)} are "
+            "free; free some space, or choose another folder with --cache-dir."
         )
 
 
@@ -80,7 +80,8 @@ def locked(path: Path, wait_s: float, progress: Progress) -> Iterator[None]:
             lock.acquire(timeout=wait_s)
         except filelock.Timeout:
             raise StoreBusy(
-                f"Another treefill has been working on the models in {path.parent} for {wait_s:g} s; try again later."
+                f"Another treefill is still working on the models in {path.parent} after {wait_s:g} s; "
+                "try again later."
             ) from None
     try:
         yield

@@ -1,7 +1,7 @@
 """A converted model on disk: what its folder holds, and opening it.
 
-Opening checks that the files are whole and fit each other, without reading the weights: they are mapped, and the
-system loads what is touched. Hashes are checked by `ModelStore.verify`.
+Opening checks that the files are whole and fit each other, without reading the weights: they are mapped, and
+the system loads what is touched. Hashes are checked by `ModelStore.verify`.
 """
 
 import json

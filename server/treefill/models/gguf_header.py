@@ -1,10 +1,11 @@
 """Reads the header of a GGUF file, trusting nothing in it.
 
-Every count and length is compared with the bytes that are really there before anything is allocated, so that a
-cut, altered or hostile file gives a `BrokenModel` that names the file and the fault: never a hang, never
+Every count and length is compared with the bytes that are really there before anything is allocated, so that
+a cut, altered or hostile file gives a `BrokenModel` that names the file and the fault: never a hang, never
 gigabytes. What the metadata mean, and the tensors' data, are `gguf_model`'s business.
 """
 
+import math
 import mmap
 import struct
 from dataclasses import dataclass
@@ -142,12 +143,10 @@ class _Cursor:
         n_block, n_block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType(ggml_type)]
         if shape[-1] % n_block:
             raise self.broken(f"the rows of the tensor {name!r} are not whole blocks")
-        n_values = 1
-        for n in shape:
-            n_values *= n
+        n_values = math.prod(shape)
         if n_values == 0:
             raise self.broken(f"the tensor {name!r} is empty")
-        return n_values // n_block * n_block_bytes
+        return n_values // int(n_block) * int(n_block_bytes)
 
     def value(self, kind: int) -> Any:
         if kind in _SCALARS:

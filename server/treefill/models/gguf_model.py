@@ -1,7 +1,7 @@
 """A GGUF file seen as a model: its configuration, tensors and tokenizer under transformers' names.
 
-Reads through `gguf_header`, which trusts nothing; the blocks of each quantised type are turned into float32 by
-the `gguf` package, a few rows at a time.
+Reads through `gguf_header`, which trusts nothing; the blocks of each quantised type are turned into float32
+by the `gguf` package, a few rows at a time.
 """
 
 import warnings
@@ -46,7 +46,7 @@ class GgufModel:
     def _row_order(self, stem: str, tensor: GgufTensor) -> NDArray[np.intp] | None:
         """Llama's query and key rows are stored with each head's two halves interleaved: take them apart.
 
-        One head of size 4: the file holds rows 0 2 1 3 of the original, so row 1 of the original is its row 2.
+        One head of size 4: the file holds rows 0 2 1 3 of the original, whose row 1 is the file's row 2.
         """
         if self._config["model_type"] != "llama":
             return None
@@ -87,10 +87,10 @@ class _GgufFloats:
             # An altered scale may be infinite; the conversion looks for that in the result.
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                values = quants.dequantize(np.ascontiguousarray(picked), kind)
+                values: NDArray[np.float32] = quants.dequantize(np.ascontiguousarray(picked), kind)
         except NotImplementedError:
             raise UnsupportedModel(
-                f"{self.path} stores {self.tensor.name} as {kind.name}, which cannot be read; take another file."
+                f"{self.path} stores {self.tensor.name} as {kind.name}, which is not known; take another."
             ) from None
         return values.reshape(stop - start, *self.shape[1:])
 

@@ -1,12 +1,12 @@
 """float32 matrices to int8 blocks and back.
 
-A matrix W [N outputs, K inputs] is cut into groups of 64 inputs of one output. Each group has one float16 scale,
-and its 64 values become integers from -127 to 127. Sixteen outputs by 64 inputs make a block of 1,024 bytes,
-laid out as [16 quads of inputs][16 outputs][4 adjacent inputs]: one row of an AMX tile and the operand of VNNI's
-multiply-add alike. The sum of each group stands beside it, because that instruction multiplies unsigned by
-signed: a kernel adds 128 to its activations and takes 128 times the sum off again.
+A matrix W [N outputs, K inputs] is cut into groups of 64 inputs of one output. Each group has one float16
+scale, and its 64 values become integers from -127 to 127. Sixteen outputs by 64 inputs make a block of 1,024
+bytes, laid out as [16 quads of inputs][16 outputs][4 adjacent inputs]: an AMX tile, each row of which is an
+operand of VNNI's multiply-add. The sum of each group stands beside it, because that instruction multiplies
+unsigned by signed: a kernel adds 128 to its activations and takes 128 times the sum off again.
 
-`dequantise_linear` is the readable inverse, and the meaning of the format. Nothing here reads or writes files.
+`dequantise_linear` is the readable inverse, and the meaning of the format. Nothing here touches files.
 """
 
 from collections.abc import Iterator

@@ -5,6 +5,7 @@ The length and every offset are checked against the file before anything is allo
 """
 
 import json
+import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,9 +109,7 @@ def _tensor(path: Path, name: str, entry: Any, start: int) -> SafeTensor:
         raise _broken(path, f"the tensor {name[:64]!r} has no sound shape")
     if not _are_sizes(offsets) or len(offsets) != 2:
         raise _broken(path, f"the tensor {name[:64]!r} has no sound offsets")
-    n_bytes = DTYPES[dtype].itemsize
-    for n in shape:
-        n_bytes *= n
+    n_bytes = DTYPES[dtype].itemsize * math.prod(shape)
     if offsets[0] + n_bytes != offsets[1]:
         raise _broken(path, f"the shape and the offsets of the tensor {name[:64]!r} disagree")
     return SafeTensor(dtype, tuple(shape), start + offsets[0], n_bytes)

@@ -1,15 +1,15 @@
 """The model store: getting models, keeping them, opening them.
 
     <cache>/models/<name>/    weights.safetensors, tokenizer.json, config.json, manifest.json
-    <cache>/sources/<name>/   the files that were downloaded, kept so that a later format can convert them again
+    <cache>/sources/<name>/   the downloaded files, kept so that a later format can convert them again
     <cache>/partial/<name>/   a download that broke off, to be gone on from
     <cache>/tmp/              work under way; whatever lies here is rubbish to the next who holds the lock
     <cache>/current           the name of the model in use; none, and the catalogue's default is
     <cache>/lock              held while models come and go
 
-A model appears by one rename, so that whatever goes wrong before leaves the store as it was. Sources are kept by
-default: the default model's takes half of what the converted one does, and spares its users the network for good.
-A model that lay on this machine is not copied; its path and hashes are remembered.
+A model appears by one rename, so that whatever goes wrong before leaves the store as it was. Sources are kept
+by default: the default model's takes little more than half of what the converted one does, and spares its
+user the network for good. A model that lay on this machine is not copied; its path and hashes are remembered.
 
 Fetching is `fetch`'s business, converting `convert`'s; nothing here knows what is in the files.
 """
@@ -105,7 +105,7 @@ class ModelStore:
             )
 
     def pull(self, wanted: str) -> ModelFiles:
-        """Get a model by its name, hub id (`org/name`, `org/name:file.gguf`) or path, unless it is here already."""
+        """Get a model by name, hub id (`org/name`, `org/name:file.gguf`) or path, unless it is here."""
         target = self._target(wanted)
         with disk_errors(self.cache_dir), self._locked():
             recorded = self._sound_manifest(target.name)
@@ -130,7 +130,8 @@ class ModelStore:
                 manifest = self._manifest(name)
             if manifest.format_version > FORMAT_VERSION:
                 raise UnsupportedModel(
-                    f"{name} in {self._folder(name)} was stored by a newer treefill; update this one, or remove it."
+                    f"{name} in {self._folder(name)} was stored by a newer treefill; update this one, "
+                    f"or run 'treefill model remove {name}'."
                 )
             self._check_sizes(manifest)
             return open_folder(name, self._folder(name))
@@ -145,7 +146,7 @@ class ModelStore:
             return tuple(self._line(name, here.get(name), in_use) for name in names)
 
     def verify(self, name: str) -> tuple[VerifiedFile, ...]:
-        """Read every file of a model and compare its hash. Raises `BrokenModel` naming the first that differs."""
+        """Read every file of a model and compare its hash: `BrokenModel` names the first that differs."""
         name = self._known_name(name)
         with disk_errors(self.cache_dir):
             manifest = self._manifest(name)
@@ -210,8 +211,8 @@ class ModelStore:
             manifest = archives.read_archive_manifest(archive)
             if manifest.format_version != FORMAT_VERSION:
                 raise UnsupportedModel(
-                    f"{archive} holds format {manifest.format_version}, and this treefill reads {FORMAT_VERSION}; "
-                    "export it again from the same version."
+                    f"{archive} holds format {manifest.format_version}, and this treefill reads "
+                    f"{FORMAT_VERSION}; export it again from the same version."
                 )
             with self._locked():
                 self._import_locked(manifest, archive)
@@ -246,7 +247,7 @@ class ModelStore:
     def _expected_hashes(
         self, target: "_Target", recorded: StoredManifest | None
     ) -> Mapping[str, FileRecord] | None:
-        """A name means one set of hashes: the catalogue's, or those of the first time. None the first time."""
+        """A name means one set of hashes: the catalogue's, or those of the first time, when this is None."""
         named = self._catalogue.models.get(target.name)
         if named is not None:
             return {named.file: FileRecord(named.size_bytes, named.sha256)}
@@ -267,8 +268,8 @@ class ModelStore:
         else:
             remedy = f"run 'treefill model remove {target.name}' first if the change is meant"
         raise WrongHash(
-            f"{source.files[0]} is not what {target.name} means (SHA-256 {got[0][:12]}…, expected {wanted[0][:12]}…); "
-            f"{remedy}."
+            f"{source.files[0]} is not what {target.name} means "
+            f"(SHA-256 {got[0][:12]}…, expected {wanted[0][:12]}…); {remedy}."
         )
 
     # How a target becomes files.
@@ -422,8 +423,8 @@ class ModelStore:
             source = self._kept_source(name, now.source) or self._source_at_origin(now)
             if source is None:
                 raise UnsupportedModel(
-                    f"{name} is stored in the older format {now.format_version}, and its source is not here any more; "
-                    f"run 'treefill model pull {name}', which downloads about {megabytes(now.source_bytes)}."
+                    f"{name} is stored in the older format {now.format_version}, and its source is gone; run "
+                    f"'treefill model pull {name}', which downloads about {megabytes(now.source_bytes)}."
                 )
             self._progress.say(f"Converting {name} again, because it is stored in an older format.")
             self._convert(name, now.licence, now.origin, source)
@@ -618,6 +619,6 @@ def _remove_and_pull(name: str) -> str:
 
 def _no_network(name: str, reasons: Sequence[str]) -> NoNetwork:
     return NoNetwork(
-        f"No source of {name} answered: {'; '.join(reasons)}. Check the network and proxy, or bring the model from "
-        "another machine with 'treefill model export' and 'treefill model import'."
+        f"No source of {name} answered: {'; '.join(reasons)}. Check the network and proxy, or bring the "
+        "model from another machine with 'treefill model export' and 'treefill model import'."
     )

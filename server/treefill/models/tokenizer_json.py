@@ -1,9 +1,9 @@
 """Makes one `tokenizer.json` of what a source has, in a form that never changes a user's text.
 
-Two things differ from what model makers publish. There is no Unicode normaliser: NFC, say, would alter the code
-in the user's buffer on its way through, and the byte positions with it; what a model has never seen composed it
-reads byte by byte. And every control token is marked special, so that `encode_special_tokens` keeps a file's
-text from ever becoming one.
+Two things differ from what model makers publish. There is no Unicode normaliser: NFC, say, would alter the
+code in the user's buffer on its way through, and the byte positions with it; what a model has never seen
+uncomposed it reads byte by byte. And every control token is marked special, so that `encode_special_tokens`
+keeps a file's text from ever becoming one.
 """
 
 import json

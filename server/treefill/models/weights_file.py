@@ -1,12 +1,11 @@
 """The converted weights on disk: a safetensors file laid out for memory-mapping.
 
-Written by our own streaming writer, because the library's wants every tensor in memory at once and aligns nothing.
-The header is padded with spaces so that the data begin at a multiple of 64 bytes, and so does each tensor. The format
-forbids holes between tensors, so where a size is not a multiple of 64 a small tensor of zeros named `~pad.N`
-follows; `Weights` hides it. Any reader of safetensors can open the result.
+Written by our own streaming writer, because the library's wants every tensor in memory at once and aligns
+nothing. The header is padded with spaces so that the data begin at a multiple of 64 bytes, and so does each
+tensor. The format forbids holes between tensors, so where a size is not a multiple of 64 a small tensor of
+zeros named `~pad.N` follows; `Weights` hides it. Any reader of safetensors can open the result.
 """
 
-import hashlib
 import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +31,7 @@ _WRITE_BYTES = 8 << 20
 
 
 class Weights(Mapping[str, NDArray[Any]]):
-    """The tensors of a weight file by name: read-only views of the mapped file, loaded by the system as touched."""
+    """The tensors of a weight file by name: read-only views of the mapped file, loaded as touched."""
 
     def __init__(self, path: Path) -> None:
         self._header = _checked_header(path)
@@ -85,18 +84,12 @@ class WeightsWriter:
         self._header = _header_bytes(self._plan, shapes)
         self._path = path
         self._next = 0
-        self._hash = hashlib.sha256()
         self._file: BinaryIO | None = None
 
     @property
     def n_bytes(self) -> int:
         """How long the finished file will be."""
         return len(self._header) + sum(tensor.n_bytes for tensor in self._plan)
-
-    @property
-    def sha256(self) -> str:
-        """The hash of what was written, complete once the `with` block has ended."""
-        return self._hash.hexdigest()
 
     def __enter__(self) -> Self:
         self._file = self._path.open("xb")
@@ -130,7 +123,6 @@ class WeightsWriter:
         assert self._file is not None
         for start in range(0, len(data), _WRITE_BYTES):
             piece = data[start : start + _WRITE_BYTES]
-            self._hash.update(piece)
             self._file.write(piece)
 
 

@@ -94,7 +94,9 @@ def _line_start(document: Document, line: int) -> int:
     for number in range(2, line + 1):
         end = next(ends, None)
         if end is None:
-            raise BadInput(f"line {line} is past the end of {document.path}: it has {_plural(number - 1, 'line')}")
+            raise BadInput(
+                f"line {line} is past the end of {document.path}: it has {_plural(number - 1, 'line')}"
+            )
         start = end.end()
     return start
 

@@ -6,7 +6,7 @@ A filter takes the item and the setting, and gives the item back, changed or not
 from collections.abc import Callable
 
 from treefill.completion.postprocess.control_tokens import cut_control_tokens
-from treefill.completion.postprocess.ends import refuse_empty, restore_line_endings, trim_end
+from treefill.completion.postprocess.ends import refuse_empty, restore_line_endings, trim_end, use_line_feeds
 from treefill.completion.postprocess.fences import unwrap_fences
 from treefill.completion.postprocess.indentation import fit_indentation
 from treefill.completion.postprocess.item import Drop, Item, Setting
@@ -18,6 +18,7 @@ from treefill.completion.request import FilterStep
 Filter = Callable[[Item, Setting], Item | Drop]
 
 CHAIN: tuple[Filter, ...] = (
+    use_line_feeds,
     cut_control_tokens,
     unwrap_fences,
     cut_to_whole,

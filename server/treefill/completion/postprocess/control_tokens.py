@@ -5,7 +5,9 @@ import re
 from treefill.completion.postprocess.item import Drop, Item, Setting
 from treefill.completion.request import Reason
 
-_ANY_MARKER = re.compile(r"<\|[A-Za-z][A-Za-z0-9_]*\|>|<｜[^｜\s]{1,40}｜>|<fim[_-](?:prefix|suffix|middle|pad)>")  # noqa: RUF001
+_ANY_MARKER = re.compile(
+    r"<\|[A-Za-z][A-Za-z0-9_]*\|>|<｜[^｜\s]{1,40}｜>|<fim[_-](?:prefix|suffix|middle|pad)>"
+)  # noqa: RUF001
 _UNPRINTABLE = re.compile("[\0\ufffd\ud800-\udfff]")
 
 
@@ -13,7 +15,9 @@ def cut_control_tokens(item: Item, setting: Setting) -> Item | Drop:
     """The text before the first marker; models spell them out when they were trained on them as text."""
     # Names without a bar (`<s>`, `[PREFIX]`) are markers only for models that use them: pages contain them, too.
     places = [item.text.find(name) for name in setting.control_names]
-    places += [found.start() for pattern in (_ANY_MARKER, _UNPRINTABLE) if (found := pattern.search(item.text))]
+    places += [
+        found.start() for pattern in (_ANY_MARKER, _UNPRINTABLE) if (found := pattern.search(item.text))
+    ]
     cut = min((place for place in places if place >= 0), default=None)
     if cut is None:
         return item

@@ -19,11 +19,10 @@ def unwrap_fences(item: Item, setting: Setting) -> Item | Drop:
     situation = setting.situation
     if situation.language.is_prose or not situation.state.is_code:
         return item
-    fences = [
-        found
-        for found in _FENCE.finditer(item.text)
-        if scan(item.text[: found.start()], situation.language, situation.state).state.is_code
-    ]
+    fences = list(_FENCE.finditer(item.text))
+    # A fence inside a docstring is the docstring's own.
+    if fences and not scan(item.text[: fences[0].start()], situation.language, situation.state).state.is_code:
+        return item
     prose = Drop(Reason.PROSE, "The model answered with sentences instead of code.")
     if not fences:
         return prose if _PROSE.match(item.text) else item

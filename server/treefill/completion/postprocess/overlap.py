@@ -16,11 +16,14 @@ def fit_to_suffix(item: Item, setting: Setting) -> Item | Drop:
     situation = setting.situation
     text, right = item.text, situation.right
     text = text[: len(text) - _overlap(text, right, situation)]
+    text = _inside_enclosure(text, right, situation)
     text = _without_surplus_closers(text, right, situation)
     n_replaced = _replaced(text, right, situation)
-    if "\n" in text and right[n_replaced:]:
-        # Editors show a text of several lines only where it replaces the rest of the line.
-        return Item(text.rstrip(" \t") + right[n_replaced:], len(right))
+    if n_replaced:
+        text = text[: len(text) - _overlap(text, right[n_replaced:], situation)]
+    # Editors show a text of several lines only where it replaces the rest of the line.
+    if "\n" in text and right in (written := text + right[n_replaced:]):
+        return Item(written, len(right))
     if not text.strip() and "\n" not in text:
         return Drop(Reason.NO_CHANGE, "The suggestion already stands right of the cursor.")
     return Item(text, n_replaced)
@@ -31,7 +34,11 @@ def _overlap(text: str, right: str, situation: Situation) -> int:
     pairs = scan(text, situation.language, situation.state).pairs
     for length in range(min(len(text), len(right)), 0, -1):
         start = len(text) - length
-        if text.endswith(right[:length]) and _is_separate(text, start, right, length) and not _closes_own(pairs, start):
+        if (
+            text.endswith(right[:length])
+            and _is_separate(text, start, right, length)
+            and not _closes_own(pairs, start)
+        ):
             return length
     return 0
 
@@ -58,7 +65,9 @@ def _replaced(text: str, right: str, situation: Situation) -> int:
         return len(stripped)
     run = situation.auto_closed
     for length in range(len(run), 0, -1):
-        if text.startswith(run[:length], unmatched[0].close_offset) and (run[length - 1] in CLOSERS or length == 1):
+        if text.startswith(run[:length], unmatched[0].close_offset) and (
+            run[length - 1] in CLOSERS or length == 1
+        ):
             return length
     return 0
 
@@ -78,6 +87,19 @@ def _without_surplus_closers(text: str, right: str, situation: Situation) -> str
             continue
         return text[: pair.close_offset]
     return text
+
+
+def _inside_enclosure(text: str, right: str, situation: Situation) -> str:
+    """Cut before the end of a string or comment that the buffer ends itself, unless that end can be written again."""
+    if situation.state.is_code or not situation.is_enclosure_closed:
+        return text
+    ends = [
+        end for start, end in scan(text, situation.language, situation.state).spans if start == BEFORE_TEXT
+    ]
+    if not ends or ends[0] > len(text) or _replaced(text, right, situation):
+        return text
+    closer = situation.state.quote or situation.state.comment_end
+    return text[: text.rfind(closer, 0, ends[0] + len(closer))]
 
 
 def _fits_open(situation: Situation, n_closed: int, pair: Pair) -> bool:

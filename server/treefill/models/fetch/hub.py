@@ -1,6 +1,6 @@
 """Files of a repository on a model hub, through `huggingface_hub`.
 
-That library reads the usual variables itself: HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, proxies and certificates.
+That library reads the usual variables itself: HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, proxies, certificates.
 A hub that has not answered within three seconds is given up.
 """
 
@@ -42,7 +42,7 @@ def parse_hub_id(text: str) -> tuple[str, str | None] | None:
 
 
 def describe(repository: str, names: list[str]) -> list[HubFile]:
-    """Ask the hub what it knows of some files. Raises `SourceUnavailable` after three seconds without an answer."""
+    """What the hub knows of some files. `SourceUnavailable` after three seconds without an answer."""
     sizes = _listing(repository)
     missing = [name for name in names if name not in sizes]
     if missing:
@@ -51,7 +51,7 @@ def describe(repository: str, names: list[str]) -> list[HubFile]:
 
 
 def choose_files(repository: str, file: str | None) -> list[HubFile]:
-    """The files that make up a model: the named GGUF, or safetensors with their tokenizer, or the only GGUF."""
+    """The files of a model: the named GGUF, or safetensors with their tokenizer, or the only GGUF."""
     sizes = _listing(repository)
     if file is not None:
         return describe(repository, [file])
@@ -73,7 +73,7 @@ def choose_files(repository: str, file: str | None) -> list[HubFile]:
 
 
 def download(file: HubFile, folder: Path, progress: Progress) -> Path:
-    """Fetch one file into `folder`, going on where an earlier try broke off; the caller has announced its bytes."""
+    """Fetch one file into `folder`, going on where an earlier try broke off; the caller shows the bar."""
     hub = _hub()
     watch = FolderWatch(folder, file.n_bytes, progress)
 
@@ -108,18 +108,20 @@ def _listing(repository: str) -> Mapping[str, tuple[int, str | None]]:
 
 
 def _hub() -> ModuleType:
-    # Nothing that a user did not ask for is told to anybody. The library reads this when it is first imported.
+    # Nothing that a user did not ask for is told to anybody. The library reads this when first imported.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     import huggingface_hub  # slow to import, and only needed for a download
+    import huggingface_hub.errors
+    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
 
-    huggingface_hub.utils.disable_progress_bars()  # type: ignore[attr-defined]  # the bar is ours
+    disable_progress_bars()  # the bar is ours
     return huggingface_hub
 
 
 def _mapped(repository: str, hub: ModuleType, call: Any) -> Any:
     """Turn what the library and its HTTP client raise into `SourceUnavailable`.
 
-    The HTTP client's own exceptions have changed with its versions and do not share a root that could be named
+    The HTTP client's own exceptions have changed with its versions and share no root that could be named
     here, so everything is caught but our own and what the disk says: a full disk is not an absent hub.
     """
     errors = hub.errors

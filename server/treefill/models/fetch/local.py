@@ -1,4 +1,4 @@
-"""Models that lie on this machine already: a GGUF file, or safetensors with their configuration and tokenizer."""
+"""Models on this machine: a GGUF file, or safetensors with their configuration and tokenizer."""
 
 import os
 import re

