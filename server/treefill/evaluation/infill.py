@@ -1,7 +1,7 @@
 """Fills holes through the product's own journey and lets each problem's tests judge the result.
 
-Every arm is a policy of the prompt's anchor and sees the same holes. The tests run beside the decoding, one at a time;
-a row is written as soon as its verdict is known, in the order of the holes.
+Every arm is a policy of the prompt's anchor and sees the same holes. The tests run beside the decoding, one
+at a time; a row comes out as soon as its verdict is known, in the order of the holes.
 """
 
 import time
@@ -67,7 +67,9 @@ def fill_holes(
         verdicts = _Verdicts(judge, pool)
         try:
             for hole in holes:
-                missing = [arm for arm in arms if (hole.problem.task, hole.line, hole.variant, arm) not in known]
+                missing = [
+                    arm for arm in arms if (hole.problem.task, hole.line, hole.variant, arm) not in known
+                ]
                 run.n_skipped += len(arms) - len(missing)
                 if not missing or not _is_sound(hole.problem, verdicts, run):
                     continue

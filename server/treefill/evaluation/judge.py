@@ -1,8 +1,9 @@
 """Runs a problem's tests on a file, in a process of its own that cannot do much harm or take long.
 
-Limits on time, memory, files and output, an own folder, no input, and an end of the whole process group: they stop
-accidents of generated code, not an attacker. A file has passed when the child says so after the last test, in a word
-that the tested code does not know; leaving early, printing or exiting with 0 proves nothing.
+Limits on time, memory and files, an own folder, no input or output, and an end of the whole process group:
+they stop accidents of generated code, not an attacker. A file has passed when the child says so after the
+last test, in a word that the tested code does not know; leaving early, printing or exiting with 0 proves
+nothing.
 """
 
 import contextlib

@@ -1,9 +1,10 @@
-"""What was measured, as a Markdown table for people and as plain values for JSON. Nothing is computed here."""
+"""What was measured, as Markdown tables for people and as plain values for JSON. Nothing is computed here."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from treefill.evaluation.fidelity import MAX_DIVERGENCE, MAX_PERPLEXITY_CHANGE, Fidelity
 from treefill.evaluation.results import Header, Row
 from treefill.evaluation.statistics import Difference, Summary, arms_of, common_rows, compare, summarise
 
@@ -42,7 +43,8 @@ def infill_markdown(report: InfillReport) -> str:
     if not report.summaries:
         return f"No hole has been filled yet ({header.model}, {header.engine})."
     parts = [
-        f"{header.model}, {header.engine}, treefill {header.version}: {report.n_holes} holes that every arm has filled.",
+        f"{header.model}, {header.engine}, treefill {header.version}: "
+        f"{report.n_holes} holes that every arm has filled.",
         table(
             ("variant", "arm", "n", "passed", "exact", "declined", "evaluated p50", "p95", "ms p50"),
             (_summary_cells(summary) for summary in report.summaries),
@@ -58,6 +60,31 @@ def infill_markdown(report: InfillReport) -> str:
             ),
         ]
     return "\n\n".join(parts)
+
+
+def fidelity_json(found: Sequence[Fidelity]) -> list[dict[str, Any]]:
+    """What was measured as plain values."""
+    return [asdict(line) | {"is_within_targets": line.is_within_targets} for line in found]
+
+
+def fidelity_markdown(found: Sequence[Fidelity]) -> str:
+    """A table, and a line on what int8 must reach."""
+    rows = (
+        (
+            line.language,
+            line.model,
+            str(line.n),
+            f"{line.reference_perplexity:.4f}",
+            f"{line.perplexity:.4f}",
+            f"{100 * line.change:+.3f} ± {100 * line.change_error:.3f} %",
+            f"{line.divergence:.5f}",
+            f"{100 * line.agreement:.2f} %",
+        )
+        for line in found
+    )
+    head = ("language", "model", "tokens", "float32 perplexity", "perplexity", "change", "KL", "top-1")
+    targets = f"Wanted of int8: change within {MAX_PERPLEXITY_CHANGE:.1%}, KL at most {MAX_DIVERGENCE}."
+    return f"{table(head, rows)}\n\n{targets}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

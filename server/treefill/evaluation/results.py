@@ -1,7 +1,7 @@
 """The results file: one JSON object a line, a header first, each row on disk as soon as it is known.
 
-A run that was cut short goes on where it stopped. A file made under other conditions is refused, because rows that
-are not comparable must not stand side by side.
+A run that was cut short goes on where it stopped. A file made under other conditions is refused, because
+rows that are not comparable must not stand side by side.
 """
 
 import json
@@ -81,7 +81,7 @@ class ResultsFile:
                 self._file = path.open("w", encoding="utf-8")
                 self._write(asdict(header))
         except OSError as error:
-            raise BadInput(f"{path} cannot be written ({error.strerror}): name another --results file.") from error
+            raise BadInput(f"{path} cannot be written ({error.strerror}): name another file.") from error
 
     def append(self, row: Row) -> None:
         """Write one row, at once."""
@@ -128,7 +128,7 @@ def _objects(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, 
         except ValueError:
             fields = None
         if not isinstance(fields, dict):
-            raise BadInput(f"line {number} of {path} is not a result: take the line out, or name another file.")
+            raise _not_a_result(path, number)
         yield number, fields
 
 
@@ -136,11 +136,17 @@ def _made(path: Path, kind: type[_T], number: int, fields: dict[str, Any]) -> _T
     try:
         return kind(**fields)
     except TypeError:
-        raise BadInput(f"line {number} of {path} is not a result: take the line out, or name another file.") from None
+        raise _not_a_result(path, number) from None
+
+
+def _not_a_result(path: Path, number: int) -> BadInput:
+    return BadInput(f"line {number} of {path} is not a result: take the line out, or name another file.")
 
 
 def _refuse_other_conditions(path: Path, found: Header, wanted: Header) -> None:
     for name in ("model", "engine", "version", "settings"):
         old, new = getattr(found, name), getattr(wanted, name)
         if old != new:
-            raise BadInput(f"{path} was made with the {name} {old}, and this run has {new}: name another --results file.")
+            raise BadInput(
+                f"{path} was made with the {name} {old}, and this run has {new}: name another --results file."
+            )

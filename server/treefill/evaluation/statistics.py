@@ -1,7 +1,8 @@
 """Rows of a results file summed up: shares, percentiles, and paired differences with intervals.
 
-Arms are compared on the holes that all of them have filled. The holes of one problem are alike, so an interval comes
-from drawing whole problems again and again (a cluster bootstrap), not single holes. The draws are seeded.
+Arms are compared on the holes that all of them have filled. The holes of one problem are alike, so an
+interval comes from drawing whole problems again and again (a cluster bootstrap), not single holes. The
+draws are seeded.
 """
 
 from collections import defaultdict

@@ -32,6 +32,7 @@ from treefill.errors import (
     WrongHash,
 )
 from treefill.models import archive as archives
+from treefill.models.architectures import SourceModel
 from treefill.models.catalogue import Catalogue, CatalogueModel, HubSource, WheelSource, builtin_catalogue
 from treefill.models.disk import (
     check_space,
@@ -191,6 +192,18 @@ class ModelStore:
         with disk_errors(self.cache_dir):
             self._manifest(name)
         return self._folder(name)
+
+    def open_source(self, name: str | None = None) -> SourceModel:
+        """Open what a model was converted from, where it is still on this machine: its makers' weights."""
+        from treefill.models.source import open_source  # brings libraries that opening a model does without
+
+        name = self._known_name(name) if name else self.current()
+        with disk_errors(self.cache_dir):
+            manifest = self._manifest(name)
+            source = self._kept_source(name, manifest.source) or self._source_at_origin(manifest)
+        if source is None:
+            raise UnknownModel(f"What {name} was made from is not here any more; {_remove_and_pull(name)}.")
+        return open_source(source.files)
 
     def export(self, name: str, archive: Path) -> None:
         """Pack a model into one file, for a machine without a network."""

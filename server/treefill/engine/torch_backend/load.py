@@ -4,6 +4,7 @@ The class is made without memory (torch's meta device); then every module that h
 left on the meta device afterwards would be a weight that we forgot, so it is refused.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -72,10 +73,16 @@ def float_linear(files: ModelFiles, name: str) -> nn.Linear:
 
 
 def llm_int8_linear(files: ModelFiles, name: str) -> nn.Module:
-    """The layer as bitsandbytes' LLM.int8: rows in int8, inputs with an outlier over 6 in float."""
+    """The layer as bitsandbytes' LLM.int8."""
+    return to_llm_int8(float_linear(files, name))
+
+
+def to_llm_int8(source: nn.Linear) -> nn.Module:
+    """LLM.int8 of a float layer: rows in int8, inputs with an outlier over 6 in float. Moving it quantises it."""
     import bitsandbytes as bnb  # here, because its import costs a second that the int8 engine need not pay
 
-    source = float_linear(files, name)
+    # It says for every product that inputs become float16, which is what LLM.int8 is.
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     layer = bnb.nn.Linear8bitLt(
         source.in_features, source.out_features, bias=source.bias is not None, has_fp16_weights=False, threshold=6.0
     )
