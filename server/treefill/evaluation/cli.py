@@ -125,7 +125,7 @@ def fidelity_command(
     cache_dir: CacheDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare int8 and LLM.int8 with the makers' weights in float32, on FILES or on files that are installed."""
+    """Compare int8 and LLM.int8 with the makers' weights in float32, on FILES or on installed files."""
     wanted = chosen(engines)
     for name in wanted:
         if name not in ENGINES.split(","):

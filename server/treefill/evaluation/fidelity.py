@@ -1,7 +1,7 @@
 """How far a model is from float32: perplexity, Kullback-Leibler divergence, agreement on the likeliest token.
 
-Logits come in pieces of some positions, all models in step, so that no more than one piece of each is in memory.
-Who computes them is not known here.
+Logits come in pieces of some positions, all models in step, so that no more than one piece of each is in
+memory. Who computes them is not known here.
 """
 
 import math
@@ -139,7 +139,8 @@ def _window_sums(window: Window, reference: LogitsModel, models: Sequence[Logits
 
 def _log_softmax(logits: Logits) -> NDArray[np.float64]:
     shifted = logits.astype(np.float64) - logits.max(1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    result: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    return result
 
 
 def _fidelity(model: str, language: str, sums: Sums) -> Fidelity:

@@ -83,7 +83,7 @@ def to_llm_int8(source: nn.Linear) -> nn.Module:
 
     # It says for every product that inputs become float16, which is what LLM.int8 is.
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
-    layer = bnb.nn.Linear8bitLt(
+    layer: nn.Module = bnb.nn.Linear8bitLt(
         source.in_features, source.out_features, bias=source.bias is not None, has_fp16_weights=False, threshold=6.0
     )
     layer.weight = bnb.nn.Int8Params(source.weight.data, requires_grad=False, has_fp16_weights=False)

@@ -1,6 +1,7 @@
 """Models to measure against: the makers' weights in float32 and as LLM.int8, with logits at every position.
 
-No completion runs on these. They are built straight from a model's source, so that what the conversion loses shows.
+No completion runs on these. They are built straight from a model's source, so that what the conversion
+loses shows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ class LogitsModel:
         self._model = model
 
     def logits(self, ids: Sequence[TokenId]) -> Iterator[NDArray[np.float32]]:
-        """The logits after each of `ids`, in pieces [n, V] of up to `N_AT_ONCE` positions; nothing is remembered."""
+        """The logits after each of `ids`, in pieces [n, V] of up to `N_AT_ONCE` positions."""
         cache = AppendableCache(self._model.config.num_hidden_layers)
         for start in range(0, len(ids), N_AT_ONCE):
             piece = torch.tensor([list(ids[start : start + N_AT_ONCE])], device=self._model.device)  # [1, n]
@@ -61,7 +62,7 @@ def llm_int8_model(files: ModelFiles, source: SourceModel) -> LogitsModel:
 
 
 class _SourceWeights(Mapping[str, NDArray[np.float32]]):
-    """A source's tensors by name, each read as it is asked for; the part of `Weights` that `build_model` looks at."""
+    """A source's tensors by name, read as they are asked for: of `Weights`, what `build_model` looks at."""
 
     def __init__(self, source: SourceModel) -> None:
         found = tuple(layers(source.config))
