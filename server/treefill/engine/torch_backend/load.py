@@ -78,11 +78,15 @@ def llm_int8_linear(files: ModelFiles, name: str) -> nn.Module:
 
 
 def to_llm_int8(source: nn.Linear) -> nn.Module:
-    """LLM.int8 of a float layer: rows in int8, inputs with an outlier over 6 in float. Moving it quantises it."""
+    """LLM.int8 of a float layer, quantised as it is moved: rows in int8, inputs with an outlier over 6 in float.
+
+    Which inputs are outliers is decided for all rows of a call together. So where there are some, a token's result
+    depends on what was evaluated with it, and reused may differ from cold in near ties; our own kernel's does not.
+    """
     import bitsandbytes as bnb  # here, because its import costs a second that the int8 engine need not pay
 
-    # It says for every product that inputs become float16, which is what LLM.int8 is.
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    # It warns at every product that float32 inputs become float16 on their way to int8: that is what it is for.
+    logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
     layer: nn.Module = bnb.nn.Linear8bitLt(
         source.in_features, source.out_features, bias=source.bias is not None, has_fp16_weights=False, threshold=6.0
     )
