@@ -54,7 +54,7 @@ class Hole:
     """1-based, in the solved file."""
     variant: Variant
     cut: str
-    """How the line was cut: `indent`, `30%`, `60%`, `closers` or `third`."""
+    """How the line was cut: `indent`, `30%`, `60%`, `brackets` or `third`."""
     start: int
     """Offset of the cursor, and of the missing text in the solved file."""
     end: int
@@ -125,7 +125,7 @@ def solution_lines(problem: Problem) -> tuple[int, ...]:
 def make_hole(problem: Problem, line: int, variant: Variant, number: int) -> Hole | None:
     """The hole of that variant in a line, or None where the line is too short for one.
 
-    `number` counts lines over all problems; it decides between cuts that alternate by line.
+    `number` counts lines over all problems; it decides how much of a line is typed.
     """
     file_lines = problem.file.split("\n")
     line_start = sum(len(earlier) + 1 for earlier in file_lines[: line - 1])
@@ -145,7 +145,7 @@ MIN_MISSING_CHARS = 2
 """Fewer between two pieces of a line leave nothing to complete."""
 
 _PIECE = re.compile(r"\w+|\s+|[^\w\s]")
-_CLOSERS = re.compile(r"""[)\]}"':,]+\Z""")
+_CLOSERS = re.compile(r"[)\]}:,]+\Z")
 
 
 def _cut(text: str, variant: Variant, number: int) -> tuple[str, int, int] | None:
@@ -156,28 +156,50 @@ def _cut(text: str, variant: Variant, number: int) -> tuple[str, int, int] | Non
         percent = 30 if number % 2 == 0 else 60
         typed = len(text) * percent // 100
         return (f"{percent}%", typed, len(text)) if len(text) >= MIN_TYPED_CHARS else None
-    return _cut_middle(text, number)
+    return _cut_middle(text)
 
 
-def _cut_middle(text: str, number: int) -> tuple[str, int, int] | None:
-    """Keep the line's closers on even numbers (where it has any), and else about its last third.
+def _cut_middle(text: str) -> tuple[str, int, int] | None:
+    """Empty the brackets that the line ends with, as an editor that closes them has it; else cut out a third.
 
-    >>> _cut_middle("for i in range(n):", 0)
-    ('closers', 6, 16)
-    >>> _cut_middle("for i in range(n):", 1)
-    ('third', 4, 14)
+    >>> _cut_middle("for i in range(n + 1):")
+    ('brackets', 15, 20)
+    >>> _cut_middle("return first + last")
+    ('third', 6, 13)
     """
-    closers = _CLOSERS.search(text)
-    keeps_closers = closers is not None and number % 2 == 0
-    if closers is not None and keeps_closers:
-        name, right = "closers", closers.start()
-    else:
-        name, right = "third", _nearest_edge(text, len(text) * 2 / 3)
+    inside = _last_brackets(text)
+    if inside is not None and _is_something_missing(text, *inside):
+        return ("brackets", *inside)
+    right = _nearest_edge(text, len(text) * 2 / 3)
     left = _nearest_edge(text[:right], right * 2 / 5)
-    is_something_right = right < len(text)
-    is_something_left = bool(text[:left].strip())
-    is_something_missing = len(text[left:right].strip()) >= MIN_MISSING_CHARS
-    return (name, left, right) if is_something_left and is_something_right and is_something_missing else None
+    is_cut = bool(text[:left].strip()) and _is_something_missing(text, left, right)
+    return ("third", left, right) if is_cut else None
+
+
+def _is_something_missing(text: str, left: int, right: int) -> bool:
+    return len(text[left:right].strip()) >= MIN_MISSING_CHARS
+
+
+def _last_brackets(text: str) -> tuple[int, int] | None:
+    """Inside the outermost brackets that are closed by the run of closers at the line's end."""
+    run = _CLOSERS.search(text)
+    if run is None:
+        return None
+    opened: list[int] = []
+    quote = ""
+    found: list[tuple[int, int]] = []
+    for at, sign in enumerate(text):
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "\"'":
+            quote = sign
+        elif sign in "([{":
+            opened.append(at)
+        elif sign in ")]}" and opened:
+            start = opened.pop()
+            if at >= run.start():
+                found.append((start + 1, at))
+    return min(found, default=None)
 
 
 def _nearest_edge(text: str, wanted: float) -> int:
