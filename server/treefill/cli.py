@@ -18,6 +18,7 @@ from treefill.commands.doctor import doctor_command
 from treefill.commands.model import model_app
 from treefill.commands.settings import settings_command
 from treefill.errors import TreefillError
+from treefill.evaluation.cli import eval_app
 
 cli = typer.Typer(
     name="treefill",
@@ -30,6 +31,7 @@ cli = typer.Typer(
 cli.command("complete")(complete_command)
 cli.command("explain")(explain_command)
 cli.add_typer(model_app, name="model")
+cli.add_typer(eval_app, name="eval")
 cli.command("settings")(settings_command)
 cli.command("doctor")(doctor_command)
 
