@@ -8,6 +8,7 @@ from treefill.engine.api import (
     GenerateRequest,
     Generation,
     TokenId,
+    Vocabulary,
 )
 
 QWEN_CONTROL_TOKENS = (
@@ -29,7 +30,9 @@ class ByteVocabulary:
         self.control_tokens = tuple(control_tokens)
         self.n_tokens = 256 + len(self.control_tokens)
         self.end_ids = frozenset(
-            256 + number for number, name in enumerate(self.control_tokens) if name in ("<|endoftext|>", "<|im_end|>")
+            256 + number
+            for number, name in enumerate(self.control_tokens)
+            if name in ("<|endoftext|>", "<|im_end|>")
         )
 
     def encode(self, text: str) -> list[TokenId]:
@@ -52,7 +55,8 @@ class ByteVocabulary:
 class ScriptedEngine:
     """Replays texts as a model would write them: `n_step` characters a token, `should_stop` asked after each.
 
-    A script is a text, or a function of the text that the prompt ends with (its middle, forced bytes included).
+    A script is a text, or a function of the text that the prompt ends with (its middle, forced bytes
+    included).
     """
 
     name = "scripted"
@@ -66,7 +70,8 @@ class ScriptedEngine:
         n_context: int = 32_768,
         is_healing: bool = True,
     ) -> None:
-        self.vocabulary = vocabulary or ByteVocabulary()
+        self.byte_vocabulary = vocabulary or ByteVocabulary()
+        self.vocabulary: Vocabulary = self.byte_vocabulary
         self.n_context = n_context
         self.requests: list[GenerateRequest] = []
         """Every request, for a test to look at."""
@@ -125,7 +130,9 @@ class ScriptedEngine:
     ) -> Generation:
         return Generation(
             text=text,
-            token_ids=tuple(self.vocabulary.encode(request.forced.decode() + text.encode(errors="replace").decode())),
+            token_ids=tuple(
+                self.vocabulary.encode(request.forced.decode() + text.encode(errors="replace").decode())
+            ),
             finish=finish,
             n_prompt_tokens=len(request.prompt_ids),
             n_reused_tokens=n_reused,

@@ -1,7 +1,8 @@
 """Which pieces of other files the model may see, and which files it never sees.
 
-Chosen by similarity to the lines near the cursor, shown in the order of path and line: similarity decides membership
-only, and the lines compared change at every eighth line, so that a keystroke changes no prompt token.
+Chosen by similarity to the lines near the cursor, shown in the order of path and line: similarity decides
+membership only, and the lines compared change at every eighth line, so that a keystroke changes no prompt
+token.
 """
 
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from treefill.completion.request import CompletionRequest, Refusal
 from treefill.engine.api import Vocabulary
-from treefill.text import Document, count_lines, line_bounds, to_lf
+from treefill.text import Document, count_lines, line_bounds, to_lf, without_surrogates
 
 CHUNK_LINES = 32
 QUERY_LINES_ABOVE = 32
@@ -23,6 +24,9 @@ MAX_NEIGHBOUR_CHARS = 400_000
 """Of a larger neighbour only the beginning is looked at."""
 MAX_CHUNK_CHARS = 6_000
 """Chunks of longer lines are data, not code."""
+
+_DATA_ENDINGS = ("cfg", "conf", "ini", "properties", "toml", "txt", "xml", "yaml", "yml")
+"""Code in a file called `secrets.py` is code; data in a file called `secrets.yaml` is secrets."""
 
 SECRET_PATTERNS: tuple[str, ...] = (
     ".env",
@@ -52,19 +56,19 @@ SECRET_PATTERNS: tuple[str, ...] = (
     ".htpasswd",
     ".git-credentials",
     ".dockercfg",
+    ".dockerconfigjson",
     "credentials",
-    "credentials.*",
-    "*.credentials",
-    "*_credentials.json",
-    "secrets.*",
-    "*.secrets",
+    "*credentials.json",
+    "*secret.json",
+    "*secrets.json",
+    *(f"{stem}.{ending}" for stem in ("credentials", "secrets", "secret") for ending in _DATA_ENDINGS),
     "*.tfvars",
     "*.tfstate",
     "kubeconfig",
 )
 """Names of files that hold secrets by custom; plain `config.json` and `settings.json` do not."""
 
-SECRET_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".docker", ".secrets"})
+SECRET_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".secrets"})
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w{2,}")
 
@@ -91,8 +95,12 @@ def gather_neighbours(
 ) -> tuple[tuple[Chunk, ...], tuple[Refusal, ...]]:
     """The chunks to show, in the order of path and line, and the files that were refused."""
     allowed, refusals = _sort_out(request)
+    if not allowed:
+        return (), tuple(refusals)
     chunks = [chunk for path, document in allowed for chunk in _cut(path, document)]
-    chosen = _take(_by_similarity(chunks, query_words(request.document, request.offset)), vocabulary, n_budget)
+    chosen = _take(
+        _by_similarity(chunks, query_words(request.document, request.offset)), vocabulary, n_budget
+    )
     return tuple(_joined(sorted(chosen, key=_place))), tuple(refusals)
 
 
@@ -108,7 +116,11 @@ def secret_pattern(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
             return pattern
     slashed = Path(path).as_posix()
     for pattern in own_patterns:
-        if fnmatchcase(name, pattern.lower()) or fnmatchcase(slashed, pattern) or fnmatchcase(slashed, f"*/{pattern}"):
+        if (
+            fnmatchcase(name, pattern.lower())
+            or fnmatchcase(slashed, pattern)
+            or fnmatchcase(slashed, f"*/{pattern}")
+        ):
             return pattern
     return None
 
@@ -122,7 +134,8 @@ def query_words(document: Document, offset: int) -> frozenset[str]:
     """Identifiers near the cursor, those of the lines being typed left out."""
     line_start, line_end = line_bounds(document.text, offset)
     n_skipped = (count_lines(document.text, line_start) - 1) % QUERY_STEP
-    above = _last_lines(document.text[:line_start], QUERY_LINES_ABOVE + n_skipped)
+    near = document.text[max(0, line_start - 2 * MAX_CHUNK_CHARS) : line_start]
+    above = _last_lines(near, QUERY_LINES_ABOVE + n_skipped)
     below = to_lf(document.text[line_end : line_end + MAX_CHUNK_CHARS]).split("\n")[1 : QUERY_LINES_BELOW + 1]
     return identifiers("\n".join((*above[: len(above) - n_skipped], *below)))
 
@@ -140,8 +153,7 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
 
 def _last_lines(text: str, count: int) -> list[str]:
     """The last whole lines of a text that ends with a line ending, or all there are."""
-    near = to_lf(text[-2 * MAX_CHUNK_CHARS :])
-    return near.split("\n")[:-1][-count:]
+    return to_lf(text).split("\n")[:-1][-count:]
 
 
 def _sort_out(request: CompletionRequest) -> tuple[list[tuple[str, Document]], list[Refusal]]:
@@ -190,7 +202,7 @@ def _take(chunks: list[Chunk], vocabulary: Vocabulary, n_budget: int) -> Iterato
     for chunk in chunks:
         if n_left < CHUNK_LINES:
             return
-        n_tokens = len(vocabulary.encode(chunk.path)) + len(vocabulary.encode(chunk.text)) + 2
+        n_tokens = len(vocabulary.encode(without_surrogates(chunk.path + chunk.text))) + 2
         if n_tokens <= n_left:
             n_left -= n_tokens
             yield chunk

@@ -119,9 +119,12 @@ LAYOUTS: tuple[FimLayout, ...] = (
     ),
 )
 
+BEGIN_TOKENS = ("<s>", "<bos>", "<|begin_of_text|>", "<｜begin▁of▁sentence｜>")
+"""What models without a layout of their own want at the start; those that want nothing have none of them."""
+
 
 def choose_layout(vocabulary: Vocabulary) -> FimLayout | None:
-    """The first row whose control tokens the vocabulary has; None means that only a prefix can be continued."""
+    """The first row whose control tokens the vocabulary has; None: only a prefix can be continued."""
     return next((layout for layout in LAYOUTS if not missing_tokens(layout, vocabulary)), None)
 
 
@@ -129,6 +132,12 @@ def missing_tokens(layout: FimLayout, vocabulary: Vocabulary) -> tuple[str, ...]
     """The control tokens that a vocabulary lacks for a layout."""
     needed = (layout.prefix, layout.suffix, *([layout.middle] if layout.middle else []), *layout.requires)
     return tuple(name for name in needed if vocabulary.control_id(name) is None)
+
+
+def begin_token(layout: FimLayout | None, vocabulary: Vocabulary) -> str | None:
+    """The control token that begins a prompt: the layout's, or any usual one where there is no layout."""
+    names = BEGIN_TOKENS if layout is None else (layout.begin,)
+    return next((name for name in names if name and vocabulary.control_id(name) is not None), None)
 
 
 def control_ids(name: str | None, vocabulary: Vocabulary) -> tuple[TokenId, ...]:

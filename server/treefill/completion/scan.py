@@ -26,11 +26,13 @@ class ScanState:
     """The quote of the string that the point is in, or nothing."""
     comment_end: str = ""
     """What ends the comment that the point is in, or nothing."""
+    hole_quote: str = ""
+    """The quote around a hole of a string, as in f"{x}", that the point is in; `brackets` are its own."""
 
     @property
     def is_code(self) -> bool:
-        """True outside strings and comments."""
-        return not self.quote and not self.comment_end
+        """True outside strings, their holes and comments."""
+        return not self.quote and not self.comment_end and not self.hole_quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,17 @@ class Scan:
     """Every closer, in the order of the text."""
     opened: tuple[int, ...]
     """Offsets of the brackets that the text opens and leaves open."""
+    spans: tuple[tuple[int, int], ...]
+    """From where to where each bracket, string and comment reaches; an open one past the text's end."""
 
     @property
     def unmatched(self) -> tuple[Pair, ...]:
         """The closers of what was open before the text."""
         return tuple(pair for pair in self.pairs if pair.open_offset == BEFORE_TEXT)
+
+    def is_enclosed(self, offset: int) -> bool:
+        """True where `offset` lies inside what the text opened, or in a string or comment of before."""
+        return any(start < offset <= end for start, end in self.spans)
 
     @property
     def is_whole(self) -> bool:
@@ -74,46 +82,56 @@ def scan(text: str, language: Language, start: ScanState = CODE) -> Scan:
     outer = list(start.brackets)
     opened: list[tuple[str, int]] = []
     pairs: list[Pair] = []
-    quote, comment_end, quote_offset = start.quote, start.comment_end, BEFORE_TEXT
+    spans: list[tuple[int, int]] = []
+    quote, comment_end, began = start.quote, start.comment_end, BEFORE_TEXT
     at = 0
     while at < len(text):
         if comment_end:
             end = text.find(comment_end, at)
             if end < 0:
                 break
-            at, comment_end = end + len(comment_end), ""
+            at = end + len(comment_end)
+            spans.append((began, at - 1))
+            comment_end = ""
         elif quote:
             found = _string_pattern(quote, language.escape, quote in language.long_quotes).search(text, at)
             if found is None:
                 break
             at = found.end()
-            if found.group() == quote:
-                pairs.append(Pair(quote_offset, found.start(), quote))
-                quote = ""
-            elif found.group() == "\n":
+            if found.group() in (quote, "\n"):
+                spans.append((began, found.start()))
+                if found.group() == quote:
+                    pairs.append(Pair(began, found.start(), quote))
                 quote = ""
         else:
             found = _code_pattern(language).search(text, at)
             if found is None:
                 break
-            at, token = found.end(), found.group()
+            at, token, offset = found.end(), found.group(), found.start()
             if token in OPENERS:
-                opened.append((token, found.start()))
+                opened.append((token, offset))
             elif token in CLOSERS:
                 if opened and OPENERS[opened[-1][0]] == token:
-                    pairs.append(Pair(opened.pop()[1], found.start(), token))
+                    _, open_offset = opened.pop()
+                    pairs.append(Pair(open_offset, offset, token))
+                    spans.append((open_offset, offset))
                 elif not opened:
-                    pairs.append(Pair(BEFORE_TEXT, found.start(), token))
+                    pairs.append(Pair(BEFORE_TEXT, offset, token))
                     if outer and OPENERS[outer[-1]] == token:
                         outer.pop()
             elif token in language.line_comment:
-                comment_end = "\n"
+                comment_end, began = "\n", offset
             elif token in language.quotes or token in language.long_quotes:
-                quote, quote_offset = token, found.start()
+                quote, began = token, offset
             else:
-                comment_end = dict(language.block_comment).get(token, "")
+                comment_end, began = dict(language.block_comment).get(token, ""), offset
+    past_end = len(text) + 1
+    spans += [(offset, past_end) for _, offset in opened]
+    if quote or comment_end:
+        spans.append((began, past_end))
     brackets = "".join(outer) + "".join(bracket for bracket, _ in opened)
-    return Scan(ScanState(brackets, quote, comment_end), tuple(pairs), tuple(offset for _, offset in opened))
+    state = ScanState(brackets, quote, comment_end)
+    return Scan(state, tuple(pairs), tuple(offset for _, offset in opened), tuple(spans))
 
 
 def state_at(text: str, language: Language) -> ScanState:
@@ -125,16 +143,19 @@ def state_at(text: str, language: Language) -> ScanState:
 def _code_pattern(language: Language) -> re.Pattern[str]:
     """What matters in code: comment starts, quotes (longest first) and brackets.
 
-    Where an apostrophe is no quote (Rust), a single quoted character is skipped as a whole, so that '{' is not a bracket.
+    Where an apostrophe is no quote (Rust), a single quoted character is skipped as a whole, so that '{' is
+    not a bracket.
     """
     quotes = sorted((*language.long_quotes, *language.quotes), key=len, reverse=True)
     comments = [*(begin for begin, _ in language.block_comment), *language.line_comment]
     character = [] if "'" in quotes else [r"'(?:\\.|[^'\\\n])'"]
-    return re.compile("|".join([*map(re.escape, comments), *map(re.escape, quotes), *character, r"[()\[\]{}]"]))
+    return re.compile(
+        "|".join([*map(re.escape, comments), *map(re.escape, quotes), *character, r"[()\[\]{}]"])
+    )
 
 
 @cache
 def _string_pattern(quote: str, escape: str, may_span_lines: bool) -> re.Pattern[str]:
-    """What matters inside a string: an escaped character, the closing quote, and the line's end where it ends the string."""
+    """What matters in a string: an escaped character, the closing quote, the line's end if that ends it."""
     escaped = [re.escape(escape) + r"[\s\S]"] if escape else [re.escape(quote) * 2]
     return re.compile("|".join([*escaped, re.escape(quote), *([] if may_span_lines else ["\n"])]))

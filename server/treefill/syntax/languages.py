@@ -1,6 +1,7 @@
-"""What treefill knows of each language: plain data, one folder a language, read from `grammars/*/language.toml`.
+"""What treefill knows of each language: plain data, read from `grammars/*/language.toml`.
 
-Adding a language touches no code. Parsers and their tables are not loaded here; `Language.wheel` only names them.
+Adding a language touches no code. Parsers and their tables are not loaded here; `Language.wheel` only names
+them.
 """
 
 import tomllib
@@ -54,6 +55,8 @@ class Language:
     layout: Layout = Layout.KEYWORDS
     block_openers: tuple[str, ...] = ()
     """A line that ends with one of these may be followed by a block; words are compared without case."""
+    block_heads: tuple[str, ...] = ()
+    """If any: the line must also begin with one of these words, or with a closing bracket."""
     declarations: tuple[str, ...] = ()
     """Words that begin the next piece of a file, where a block that is being written has ended."""
     statement_end: str = ""
@@ -85,7 +88,9 @@ def language_of(path: str | Path, override: str | None = None) -> Language:
         raise BadInput(f"language {override!r} is not known: use one of {_listed(known)}")
     language_or_none = language_by_name(path)
     if language_or_none is None:
-        raise BadInput(f"the language of {path} is not known: name it with --language, one of {_listed(known)}")
+        raise BadInput(
+            f"the language of {path} is not known: name it with --language, one of {_listed(known)}"
+        )
     return language_or_none
 
 
@@ -106,8 +111,8 @@ def language_by_id(language_id: str) -> Language:
 
 
 def languages(folder: Traversable | None = None) -> Mapping[str, Language]:
-    """Every known language by its id."""
-    return _read_languages(folder or grammars_folder())
+    """Every known language by its id; another folder than the package's own is for tests and tools."""
+    return _own_languages() if folder is None else _read_languages(folder)
 
 
 def grammars_folder() -> Traversable:
@@ -118,27 +123,50 @@ def grammars_folder() -> Traversable:
 
 
 @cache
+def _own_languages() -> Mapping[str, Language]:
+    return _read_languages(grammars_folder())
+
+
 def _read_languages(folder: Traversable) -> Mapping[str, Language]:
-    tables = sorted((entry for entry in folder.iterdir() if entry.is_dir()), key=lambda entry: entry.name)
-    read = (_read_language(entry.name, entry / "language.toml") for entry in tables if (entry / "language.toml").is_file())
+    tables = sorted(
+        ((entry.name, entry / "language.toml") for entry in folder.iterdir() if entry.is_dir()),
+        key=lambda pair: pair[0],
+    )
+    read = (_read_language(name, table) for name, table in tables if table.is_file())
     return MappingProxyType({language.id: language for language in read})
 
 
 def _read_language(folder_name: str, table: Traversable) -> Language:
     try:
-        values: dict[str, Any] = tomllib.loads(table.read_text("utf-8"))
-        wheel = values.pop("wheel", None)
-        layout = Layout(values.pop("layout", Layout.KEYWORDS))
-        block_comment = tuple((begin, end) for begin, end in values.pop("block_comment", ()))
-        rest = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-        return Language(
-            **{"id": folder_name, **rest},
-            layout=layout,
-            block_comment=block_comment,
-            wheel=Wheel(**wheel) if wheel else None,
-        )
+        return _language_from({"id": folder_name, **tomllib.loads(table.read_text("utf-8"))})
     except (ValueError, TypeError, OSError) as error:
-        raise BadInput(f"{table} does not describe a language ({error}): compare it with its neighbours") from error
+        raise BadInput(
+            f"{table} does not describe a language ({error}): compare it with its neighbours"
+        ) from error
+
+
+def _language_from(values: dict[str, Any]) -> Language:
+    """Turn a table into a `Language`; an unknown key raises `TypeError`, as a misspelt argument does."""
+    if "layout" in values:
+        values["layout"] = Layout(values["layout"])
+    if "wheel" in values:
+        values["wheel"] = Wheel(**values["wheel"])
+    if "block_comment" in values:
+        pairs = [_strings("block_comment", pair) for pair in values["block_comment"]]
+        values["block_comment"] = tuple((begin, end) for begin, end in pairs)
+    for key, value in values.items():
+        if isinstance(value, list):
+            values[key] = _strings(key, value)
+    return Language(**values)
+
+
+def _strings(key: str, values: object) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"{key} holds something that is not a list")
+    strings = tuple(value for value in values if isinstance(value, str) and value)
+    if len(strings) != len(values):
+        raise TypeError(f"{key} holds something that is not text")
+    return strings
 
 
 def _listed(known: Mapping[str, Language]) -> str:

@@ -6,11 +6,11 @@ A filter takes the item and the setting, and gives the item back, changed or not
 from collections.abc import Callable
 
 from treefill.completion.postprocess.control_tokens import cut_control_tokens
-from treefill.completion.postprocess.ends import refuse_empty, restore_line_endings, trim_end
+from treefill.completion.postprocess.ends import refuse_empty, restore_line_endings, trim_end, use_line_feeds
 from treefill.completion.postprocess.fences import unwrap_fences
 from treefill.completion.postprocess.indentation import fit_indentation
 from treefill.completion.postprocess.item import Drop, Item, Setting
-from treefill.completion.postprocess.overlap import fit_to_suffix
+from treefill.completion.postprocess.overlap import fit_to_suffix, reach_line_end
 from treefill.completion.postprocess.repeats import drop_repeats_above, drop_repeats_below
 from treefill.completion.postprocess.whole import cut_to_whole
 from treefill.completion.request import FilterStep
@@ -18,6 +18,7 @@ from treefill.completion.request import FilterStep
 Filter = Callable[[Item, Setting], Item | Drop]
 
 CHAIN: tuple[Filter, ...] = (
+    use_line_feeds,
     cut_control_tokens,
     unwrap_fences,
     cut_to_whole,
@@ -27,8 +28,8 @@ CHAIN: tuple[Filter, ...] = (
     trim_end,
     refuse_empty,
     fit_to_suffix,
-    trim_end,
     refuse_empty,
+    reach_line_end,
     restore_line_endings,
 )
 

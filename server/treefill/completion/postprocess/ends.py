@@ -2,7 +2,12 @@
 
 from treefill.completion.postprocess.item import Drop, Item, Setting
 from treefill.completion.request import Reason
-from treefill.text import with_line_ending
+from treefill.text import to_lf, with_line_ending
+
+
+def use_line_feeds(item: Item, setting: Setting) -> Item | Drop:
+    """Line feeds only, as all rules expect."""
+    return item.with_text(to_lf(item.text))
 
 
 def trim_end(item: Item, setting: Setting) -> Item | Drop:

@@ -8,8 +8,9 @@ from treefill.completion.scan import scan
 
 _FENCE = re.compile(r"^[ \t]*```([\w+#.-]*)[ \t]*$", re.MULTILINE)
 _PROSE = re.compile(
-    r"\s*(?:here(?:'s| is| are)\b|sure[,!.]|certainly[,!.]|of course[,!.]|i(?:'m| am) sorry|i can(?:'t|not)\b|"
-    r"(?:the|this) (?:following|code|function|completed|missing)\b[^\n=({]*[.:]\s*$|to (?:complete|fix|implement) )",
+    r"\s*(?:here(?:'s| is| are)\b|sure[,!.]|certainly[,!.]|of course[,!.]|i(?:'m| am) sorry|i can(?:'t|not)\b"
+    r"|(?:the|this) (?:following|code|function|completed|missing)\b[^\n=({]*[.:]\s*$"
+    r"|to (?:complete|fix|implement) )",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -19,11 +20,10 @@ def unwrap_fences(item: Item, setting: Setting) -> Item | Drop:
     situation = setting.situation
     if situation.language.is_prose or not situation.state.is_code:
         return item
-    fences = [
-        found
-        for found in _FENCE.finditer(item.text)
-        if scan(item.text[: found.start()], situation.language, situation.state).state.is_code
-    ]
+    fences = list(_FENCE.finditer(item.text))
+    # A fence inside a docstring is the docstring's own.
+    if fences and not scan(item.text[: fences[0].start()], situation.language, situation.state).state.is_code:
+        return item
     prose = Drop(Reason.PROSE, "The model answered with sentences instead of code.")
     if not fences:
         return prose if _PROSE.match(item.text) else item

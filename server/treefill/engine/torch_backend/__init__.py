@@ -1,4 +1,4 @@
-"""Models through torch and transformers; the only package that imports them.
+"""Models through torch and transformers; the only package that imports them and bitsandbytes.
 
 Front door: `load_backend`, which builds a `Backend` from a model's files on the int8 kernel (CPU) or on
 bitsandbytes' LLM.int8 (`engine="bitsandbytes"`).

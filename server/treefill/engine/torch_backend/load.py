@@ -4,6 +4,7 @@ The class is made without memory (torch's meta device); then every module that h
 left on the meta device afterwards would be a weight that we forgot, so it is refused.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -72,11 +73,21 @@ def float_linear(files: ModelFiles, name: str) -> nn.Linear:
 
 
 def llm_int8_linear(files: ModelFiles, name: str) -> nn.Module:
-    """The layer as bitsandbytes' LLM.int8: rows in int8, inputs with an outlier over 6 in float."""
+    """The layer as bitsandbytes' LLM.int8."""
+    return to_llm_int8(float_linear(files, name))
+
+
+def to_llm_int8(source: nn.Linear) -> nn.Module:
+    """LLM.int8 of a float layer, quantised as it is moved: rows in int8, inputs with an outlier over 6 in float.
+
+    Which inputs are outliers is decided for all rows of a call together. So where there are some, a token's result
+    depends on what was evaluated with it, and reused may differ from cold in near ties; our own kernel's does not.
+    """
     import bitsandbytes as bnb  # here, because its import costs a second that the int8 engine need not pay
 
-    source = float_linear(files, name)
-    layer = bnb.nn.Linear8bitLt(
+    # It warns at every product that float32 inputs become float16 on their way to int8: that is what it is for.
+    logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
+    layer: nn.Module = bnb.nn.Linear8bitLt(
         source.in_features, source.out_features, bias=source.bias is not None, has_fp16_weights=False, threshold=6.0
     )
     layer.weight = bnb.nn.Int8Params(source.weight.data, requires_grad=False, has_fp16_weights=False)

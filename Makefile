@@ -1,0 +1,54 @@
+# Each target sets up what it needs by itself; `make demo` and `make test` are the two to know.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test unit real-model kernels-emulated wheel-test lint fix wheel bench setup model clean
+
+demo: setup
+	@$(BIN)/python scripts/demo.py
+
+test: unit kernels-emulated real-model wheel-test
+
+unit: setup
+	@$(BIN)/python -m pytest -q
+
+real-model: setup model
+	@$(BIN)/python -m pytest -q -m real_model --timeout 600
+
+wheel-test: setup model
+	@$(BIN)/python -m pytest -q -m wheel --timeout 900
+
+# The AVX-512 and AMX kernels on any machine, their instructions emulated.
+kernels-emulated:
+	@cmake -S kernels -B build/emulated -DCMAKE_BUILD_TYPE=Release > build-emulated.log 2>&1 || (cat build-emulated.log; rm build-emulated.log; exit 1)
+	@cmake --build build/emulated > build-emulated.log 2>&1 || (cat build-emulated.log; rm build-emulated.log; exit 1)
+	@rm build-emulated.log
+	@build/emulated/tests/emulated_isa_test
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $$(git ls-files 'kernels/*.cc' 'kernels/*.h')
+
+fix: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/clang-format -i $$(git ls-files 'kernels/*.cc' 'kernels/*.h')
+
+wheel: setup
+	@$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	@ls dist
+
+bench: setup model
+	@$(BIN)/python bench/decode.py
+
+model: setup
+	@$(BIN)/treefill model pull
+
+setup:
+	@$(PYTHON) scripts/setup.py
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,64 @@
+"""Builds everything once and connects it; the only module that imports from every package.
+
+Nothing waits at module level: a process makes one `App`, and what it does not use is not loaded.
+"""
+
+from pathlib import Path
+
+from treefill.completion import Budgets, CompletionRequest, Mode
+from treefill.engine.api import Engine, Sampling
+from treefill.engine.local import LocalEngine
+from treefill.engine.tokenizer import TokenizerVocabulary
+from treefill.models import ModelStore, Progress, silent
+from treefill.settings import Settings
+from treefill.text import Document
+
+
+class App:
+    """Settings, the model store and engines made from them."""
+
+    def __init__(self, settings: Settings, progress: Progress = silent) -> None:
+        self.settings = settings
+        self.store = ModelStore(settings.cache_dir, progress=progress, sources=settings.model_sources)
+
+    def open_engine(self, model: str | None = None, engine: str | None = None) -> Engine:
+        """Load a model that is in the store: the one named, else the setting's, else the one in use.
+
+        Raises `UnknownModel`, with the command that pulls it, when it is not there.
+        """
+        files = self.store.open(model or self.settings.model or None)
+        # Imported here: torch costs seconds, and most commands never run a model.
+        from treefill import _kernels
+        from treefill.engine.torch_backend import load_backend
+
+        _kernels.set_threads(self.settings.threads)
+        backend = load_backend(files, engine or self.settings.engine, self.settings.n_context)
+        return LocalEngine(backend, TokenizerVocabulary(files.tokenizer_path, files.end_ids), files.name)
+
+    def completion_request(
+        self,
+        document: Document,
+        offset: int,
+        *,
+        neighbours: tuple[Document, ...] = (),
+        workspace_root: Path | None = None,
+        n_candidates: int = 1,
+        reuse: bool = True,
+    ) -> CompletionRequest:
+        """A request as the settings want it."""
+        s = self.settings
+        return CompletionRequest(
+            document=document,
+            offset=offset,
+            neighbours=neighbours,
+            workspace_root=workspace_root,
+            mode=Mode(s.mode),
+            max_new_tokens=s.max_new_tokens,
+            max_lines=s.max_lines,
+            sampling=Sampling(s.temperature, s.top_k, s.top_p, s.seed),
+            n_candidates=n_candidates,
+            reuse=reuse,
+            anchor_policy=s.anchor,
+            budgets=Budgets(s.n_neighbour_tokens, s.n_prefix_tokens, s.n_suffix_tokens),
+            secret_patterns=tuple(s.secret_patterns),
+        )

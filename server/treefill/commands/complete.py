@@ -1,0 +1,242 @@
+"""`treefill complete` and `treefill explain`: one place in one file, answered as an editor would be."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from treefill.app import App
+from treefill.commands.options import AsJson, CacheDir, offset_of, open_app
+from treefill.completion import Anchor, Declined, Suggestion, complete_many
+from treefill.engine.api import CancelFlag, Engine
+from treefill.errors import BadInput
+from treefill.syntax.languages import language_of
+from treefill.text import Document, position_at, read_document
+
+Answer = Suggestion | Declined
+
+File = Annotated[Path, typer.Argument(help="The file to complete.", show_default=False)]
+Place = Annotated[str, typer.Argument(metavar="LINE:COL", help="Where, counted from 1.", show_default=False)]
+MaxTokens = Annotated[int | None, typer.Option(help="Most tokens to write.", show_default=False)]
+Neighbours = Annotated[list[Path] | None, typer.Option("--neighbour", help="Another file to learn from; repeatable.")]
+Workspace = Annotated[Path | None, typer.Option(help="Neighbours outside this folder are refused.", show_default=False)]
+NoReuse = Annotated[bool, typer.Option("--no-reuse", help="Evaluate every prompt token anew.")]
+EngineOption = Annotated[str | None, typer.Option("--engine", help="int8 or bitsandbytes.", show_default=False)]
+ModelOption = Annotated[str | None, typer.Option("--model", help="Which model.", show_default=False)]
+ModeOption = Annotated[str | None, typer.Option("--mode", help="auto, line or block.", show_default=False)]
+LanguageOption = Annotated[str | None, typer.Option("--language", help="The file's language.", show_default=False)]
+Candidates = Annotated[int, typer.Option(min=1, max=16, help="How many different suggestions.")]
+Temperature = Annotated[float | None, typer.Option(help="0 takes the likeliest token.", show_default=False)]
+TopK = Annotated[int | None, typer.Option(help="Draw among this many likeliest tokens.", show_default=False)]
+TopP = Annotated[float | None, typer.Option(help="Draw among tokens that reach this probability.", show_default=False)]
+Seed = Annotated[int | None, typer.Option(help="The same seed draws the same tokens.", show_default=False)]
+AnchorOption = Annotated[str | None, typer.Option("--anchor", help="Where the prompt is split.", show_default=False)]
+TypedFrom = Annotated[
+    str | None,
+    typer.Option(metavar="LINE:COL", help="Complete there first, as if the text up to LINE:COL came by typing."),
+]
+
+
+def complete_command(
+    file: File,
+    place: Place,
+    max_tokens: MaxTokens = None,
+    neighbour: Neighbours = None,
+    workspace: Workspace = None,
+    no_reuse: NoReuse = False,
+    engine: EngineOption = None,
+    model: ModelOption = None,
+    mode: ModeOption = None,
+    language: LanguageOption = None,
+    candidates: Candidates = 1,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    seed: Seed = None,
+    anchor: AnchorOption = None,
+    typed_from: TypedFrom = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what would be suggested at LINE:COL of FILE, or why nothing is."""
+    app = open_app(
+        max_new_tokens=max_tokens, engine=engine, model=model, mode=mode, temperature=temperature, top_k=top_k,
+        top_p=top_p, seed=seed, anchor=anchor, cache_dir=cache_dir,
+    )  # fmt: skip
+    document, answers, opened = _answer(app, file, place, language, neighbour, workspace, typed_from, candidates, no_reuse)
+    if as_json:
+        print(json.dumps(completion_json(document, answers, opened.model)))
+        return
+    for answer in answers:
+        if isinstance(answer, Declined):
+            print(f"Nothing to suggest: {answer.sentence}")
+        else:
+            print(answer.text)
+
+
+def explain_command(
+    file: File,
+    place: Place,
+    max_tokens: MaxTokens = None,
+    neighbour: Neighbours = None,
+    workspace: Workspace = None,
+    no_reuse: NoReuse = False,
+    engine: EngineOption = None,
+    model: ModelOption = None,
+    mode: ModeOption = None,
+    language: LanguageOption = None,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    seed: Seed = None,
+    anchor: AnchorOption = None,
+    typed_from: TypedFrom = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Complete, and show how it came about: prompt, reuse, filters and timings, or the reason for declining."""
+    app = open_app(
+        max_new_tokens=max_tokens, engine=engine, model=model, mode=mode, temperature=temperature, top_k=top_k,
+        top_p=top_p, seed=seed, anchor=anchor, cache_dir=cache_dir,
+    )  # fmt: skip
+    document, answers, opened = _answer(app, file, place, language, neighbour, workspace, typed_from, 1, no_reuse)
+    if as_json:
+        print(json.dumps(completion_json(document, answers, opened.model) | explanation_json(answers[0])))
+    else:
+        _print_explanation(Console(), answers[0], opened)
+
+
+def completion_json(document: Document, answers: Sequence[Answer], model: str) -> dict[str, Any]:
+    """The first answer as programs read it; further candidates under `alternatives`."""
+    first = answers[0]
+    generation = first.generation
+    result: dict[str, Any] = {
+        "text": first.text if isinstance(first, Suggestion) else "",
+        "range": _range(document, first) if isinstance(first, Suggestion) else None,
+        "source": first.source if isinstance(first, Suggestion) else None,
+        "declined": {"reason": str(first.reason), "sentence": first.sentence} if isinstance(first, Declined) else None,
+        "n_prompt_tokens": generation.n_prompt_tokens if generation else 0,
+        "n_reused_tokens": generation.n_reused_tokens if generation else 0,
+        "n_new_tokens": generation.n_new_tokens if generation else 0,
+        "ttft_ms": round(generation.ttft_ms, 1) if generation else 0.0,
+        "total_ms": round(generation.total_ms, 1) if generation else 0.0,
+        "model": model,
+    }
+    others = [answer for answer in answers[1:] if isinstance(answer, Suggestion)]
+    if others:
+        result["alternatives"] = [{"text": answer.text, "range": _range(document, answer)} for answer in others]
+    return result
+
+
+def explanation_json(answer: Answer) -> dict[str, Any]:
+    """How an answer came about, as programs read it."""
+    explanation = answer.explanation
+    return {
+        "explanation": {
+            "mode": str(explanation.mode),
+            "layout": explanation.layout,
+            "parts": [
+                {"name": part.name, "n_tokens": part.n_tokens, "text": part.text} for part in explanation.parts
+            ],
+            "forced": explanation.forced,
+            "refused_files": [{"path": r.path, "reason": r.reason} for r in explanation.refusals],
+            "raw_text": explanation.raw_text,
+            "filters": [{"name": s.name, "before": s.before, "after": s.after} for s in explanation.steps],
+            "timings_ms": {name: round(ms, 2) for name, ms in explanation.timings_ms},
+            "finish": str(answer.generation.finish) if answer.generation else None,
+        }
+    }
+
+
+def _answer(
+    app: App,
+    file: Path,
+    place: str,
+    language: str | None,
+    neighbours: list[Path] | None,
+    workspace: Path | None,
+    typed_from: str | None,
+    n_candidates: int,
+    no_reuse: bool,
+) -> tuple[Document, Sequence[Answer], Engine]:
+    """Read everything that can be wrong first: the model, which takes seconds to load, comes last."""
+    document = _read(file, language)
+    offset = offset_of(document, place)
+    start = offset_of(document, typed_from) if typed_from else offset
+    if start > offset:
+        raise BadInput(f"--typed-from {typed_from} lies after {place}: typing goes forward.")
+    request = app.completion_request(
+        document,
+        offset,
+        neighbours=tuple(_read(path) for path in neighbours or []),
+        workspace_root=workspace,
+        n_candidates=n_candidates,
+        reuse=not no_reuse,
+    )
+    engine = app.open_engine()
+    anchor: Anchor | None = None
+    if start < offset:
+        untyped = replace(document, text=document.text[:start] + document.text[offset:])
+        before = complete_many(replace(request, document=untyped, offset=start, n_candidates=1), engine, CancelFlag())
+        anchor = before[0].anchor
+    return document, complete_many(request, engine, CancelFlag(), anchor), engine
+
+
+def _read(path: Path, language: str | None = None) -> Document:
+    document = read_document(path)  # first: that a file is missing matters more than that its name tells no language
+    return replace(document, language=language_of(path, language).id)
+
+
+def _range(document: Document, suggestion: Suggestion) -> dict[str, Any]:
+    return {"start": _place(document, suggestion.start), "end": _place(document, suggestion.end)}
+
+
+def _place(document: Document, offset: int) -> dict[str, int]:
+    line, column = position_at(document, offset)
+    return {"line": line, "column": column}
+
+
+def _print_explanation(console: Console, answer: Answer, engine: Engine) -> None:
+    explanation, generation = answer.explanation, answer.generation
+    if isinstance(answer, Suggestion):
+        console.print(Text("Suggested", "bold green"), Text(answer.text), sep="\n")
+    else:
+        console.print(Text(f"Nothing suggested ({answer.reason}): ", "bold yellow") + Text(answer.sentence))
+    if explanation.parts:
+        table = Table("part", "tokens", "text", title=f"Prompt: {explanation.layout}, {explanation.mode}", title_justify="left")
+        for part in explanation.parts:
+            table.add_row(Text(part.name), str(part.n_tokens), Text(_shortened(part.text)))
+        table.add_row(Text("typed already"), "", Text(repr(explanation.forced)))
+        console.print(table)
+    for refusal in explanation.refusals:
+        console.print(Text(f"Left out {refusal.path}: {refusal.reason}"))
+    if explanation.steps:
+        table = Table("filter", "before", "after", title="What the model wrote, cleaned up", title_justify="left")
+        table.add_row(Text("model"), "", Text(repr(explanation.raw_text)))
+        for step in explanation.steps:
+            changed = step.before != step.after
+            table.add_row(Text(step.name), Text(repr(step.before) if changed else "="), Text(repr(step.after) if changed else "="))
+        console.print(table)
+    if generation is not None:
+        n_evaluated = generation.n_prompt_tokens - generation.n_reused_tokens
+        console.print(
+            Text(
+                f"{engine.model} on {engine.name}: {generation.n_prompt_tokens} prompt tokens, "
+                f"{generation.n_reused_tokens} reused, {n_evaluated} evaluated, {generation.n_new_tokens} new "
+                f"({generation.finish}); first token after {generation.ttft_ms:.0f} ms, all after {generation.total_ms:.0f} ms"
+            )
+        )
+    if explanation.timings_ms:
+        console.print(Text(" · ".join(f"{name} {ms:.1f} ms" for name, ms in explanation.timings_ms)))
+
+
+def _shortened(text: str, n_most: int = 60) -> str:
+    shown = repr(text)
+    half = n_most // 2
+    return shown if len(shown) <= n_most else f"{shown[:half]} … {shown[-half:]}"

@@ -1,0 +1,95 @@
+"""`treefill doctor`: is everything here that a completion needs? One line a check, OK or the remedy."""
+
+import importlib.metadata
+import json
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import psutil
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from treefill.app import App
+from treefill.commands.options import AsJson, CacheDir, open_app
+from treefill.errors import TreefillError
+
+SPARE_BYTES = 600_000_000
+"""What Python, torch and the key/value cache take beside the mapped weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    is_ok: bool
+    found: str
+    """What there is."""
+    remedy: str = ""
+    """What to do where it is not OK."""
+
+
+def doctor_command(cache_dir: CacheDir = None, as_json: AsJson = False) -> None:
+    """Check Python, kernels, model and memory. Exits with 1 where something is missing."""
+    checks = list(_checks(open_app(cache_dir=cache_dir)))
+    if as_json:
+        print(json.dumps({"ok": all(c.is_ok for c in checks), "checks": [asdict(check) for check in checks]}))
+    else:
+        console = Console(soft_wrap=True)
+        for check in checks:
+            mark = Text("OK  ", "green") if check.is_ok else Text("MEND", "bold red")
+            console.print(mark, Text(f"{check.name}: {check.found}" + (f". {check.remedy}" if check.remedy else "")))
+    if not all(check.is_ok for check in checks):
+        raise typer.Exit(1)
+
+
+def _checks(app: App) -> Iterator[Check]:
+    yield _python()
+    yield _kernels()
+    yield _torch()
+    yield from _model_and_memory(app)
+
+
+def _python() -> Check:
+    is_ok = sys.version_info >= (3, 11)
+    remedy = "" if is_ok else "treefill needs Python 3.11 or newer."
+    return Check("python", is_ok, f"{platform.python_version()} on {platform.system()} {platform.machine()}", remedy)
+
+
+def _kernels() -> Check:
+    remedy = "Build the package again: `pip install --force-reinstall treefill`, or `make` in a checkout."
+    try:
+        from treefill import _kernels
+
+        available = ", ".join(_kernels.instruction_sets())
+        return Check("kernels", True, f"{_kernels.instruction_set()} in use, {_kernels.threads()} threads ({available} run here)")
+    except ImportError as error:
+        return Check("kernels", False, f"not importable ({error})", remedy)
+    except ValueError as error:
+        return Check("kernels", False, str(error), "Unset TREEFILL_ISA or choose one of these.")
+
+
+def _torch() -> Check:
+    try:
+        return Check("torch", True, f"{importlib.metadata.version('torch')}, transformers {importlib.metadata.version('transformers')}")
+    except importlib.metadata.PackageNotFoundError as error:
+        return Check("torch", False, f"{error.name} is not installed", "Install treefill with its dependencies again.")
+
+
+def _model_and_memory(app: App) -> Iterator[Check]:
+    wanted = app.settings.model or None
+    try:
+        files = app.store.open(wanted)
+    except TreefillError as error:
+        yield Check("model", False, str(error))
+        return
+    family = files.config["model_type"]
+    n_bytes = sum(path.stat().st_size for path in files.folder.iterdir())
+    yield Check("model", True, f"{files.name} ({family}, {n_bytes / 1e6:,.0f} MB) in {files.folder}")
+    free = psutil.virtual_memory().available
+    needed = n_bytes + SPARE_BYTES
+    remedy = "" if free >= needed else "Close other programs or choose a smaller model: `treefill model list`."
+    yield Check("memory", free >= needed, f"{free / 1e6:,.0f} MB free, about {needed / 1e6:,.0f} MB needed", remedy)

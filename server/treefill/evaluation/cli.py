@@ -1,0 +1,183 @@
+"""`treefill eval`: the measurements as commands. What is measured and how is told elsewhere."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from treefill.commands.options import AsJson, CacheDir, open_app
+from treefill.completion.prompt import policy_named
+from treefill.engine.api import CancelFlag, Engine
+from treefill.engine.tokenizer import TokenizerVocabulary
+from treefill.errors import BadInput
+from treefill.evaluation.fidelity import LogitsModel, measure
+from treefill.evaluation.holes import VARIANTS, Hole, Variant, read_human_eval, schedule
+from treefill.evaluation.infill import ARMS, Run, fill_holes, header_of
+from treefill.evaluation.report import (
+    fidelity_json,
+    fidelity_markdown,
+    infill_json,
+    infill_markdown,
+    infill_report,
+)
+from treefill.evaluation.results import ResultsFile, read_results
+from treefill.evaluation.texts import choose_windows
+from treefill.models.fetch.local import find_files
+from treefill.models.source import open_source
+
+eval_app = typer.Typer(help="Measure how good completions are on this machine.", no_args_is_help=True)
+
+ModelOption = Annotated[str | None, typer.Option("--model", help="Which model.", show_default=False)]
+EngineOption = Annotated[str | None, typer.Option(help="int8 or bitsandbytes.", show_default=False)]
+ArmsOption = Annotated[str, typer.Option(help="Where the prompt is split: policies, separated by commas.")]
+Results = Annotated[Path, typer.Option(help="Rows go here; a run that was cut short goes on.")]
+Variants = Annotated[str, typer.Option(help="Kinds of holes, separated by commas.")]
+Passes = Annotated[int, typer.Option(min=1, max=len(VARIANTS), help="Kinds of holes that each line gets.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Stop after this many holes.", show_default=False)]
+Baseline = Annotated[
+    str | None, typer.Option(help="The arm that others are compared with.", show_default=False)
+]
+ReportOnly = Annotated[bool, typer.Option("--report-only", help="Fill nothing; report what there is.")]
+
+Files = Annotated[list[Path] | None, typer.Argument(help="Source files to compare on.", show_default=False)]
+Tokens = Annotated[int, typer.Option(min=1, help="How many tokens at least, where there is that much text.")]
+Engines = Annotated[str, typer.Option(help="What is compared with float32, separated by commas.")]
+Source = Annotated[
+    Path | None,
+    typer.Option(
+        help="The makers' weights; what the model was converted from by default.", show_default=False
+    ),
+]
+ENGINES = "int8,bitsandbytes"
+ALL_ARMS = ",".join(ARMS)
+ALL_VARIANTS = ",".join(VARIANTS)
+
+
+@eval_app.command("infill")
+def infill_command(
+    results: Results = Path("infill.jsonl"),
+    arms: ArmsOption = ALL_ARMS,
+    variants: Variants = ALL_VARIANTS,
+    passes: Passes = 3,
+    limit: Limit = None,
+    baseline: Baseline = None,
+    report_only: ReportOnly = False,
+    engine: EngineOption = None,
+    model: ModelOption = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fill holes in the HumanEval problems; the problems' own tests judge."""
+    chosen_arms = chosen(arms)
+    for arm in (*chosen_arms, *([baseline] if baseline else [])):
+        policy_named(arm)
+    chosen_variants = [_variant(name) for name in chosen(variants)]
+    is_stopped = False
+    if not report_only:
+        holes = list(schedule(read_human_eval(), chosen_variants, passes))[:limit]
+        opened = open_app(engine=engine, model=model, cache_dir=cache_dir).open_engine()
+        try:
+            is_stopped = _fill(holes, chosen_arms, opened, results)
+        finally:
+            opened.close()
+    header, rows = read_results(results)
+    wanted = [row for row in rows if row.variant in chosen_variants]
+    report = infill_report(header, wanted, chosen_arms, baseline)
+    print(json.dumps(infill_json(report)) if as_json else infill_markdown(report))
+    if is_stopped:
+        raise typer.Exit(130)
+
+
+def _fill(holes: Sequence[Hole], arms: Sequence[str], engine: Engine, path: Path) -> bool:
+    """Run until all holes are filled; True where the user stopped it before."""
+    file = ResultsFile(path, header_of(engine))
+    cancel, run = CancelFlag(), Run()
+    rows = fill_holes(holes, arms, engine, tuple(file.rows), cancel, run=run)
+    try:
+        with _progress() as progress:
+            bar = progress.add_task("Filling holes", total=len(holes) * len(arms), rate="")
+            for n_new, row in enumerate(rows, 1):
+                file.append(row)
+                seconds = (progress.tasks[0].elapsed or 0.0) / n_new
+                progress.update(bar, completed=n_new + run.n_skipped, rate=f"{seconds:.2f} s each")
+    except KeyboardInterrupt:
+        cancel.cancel()
+        return True
+    finally:
+        rows.close()
+        file.close()
+        for task in run.unsound:
+            _stderr().print(f"{task} is left out: its own solution fails its tests on this machine.")
+    return False
+
+
+@eval_app.command("fidelity")
+def fidelity_command(
+    files: Files = None,
+    tokens: Tokens = 5_000,
+    engines: Engines = ENGINES,
+    source: Source = None,
+    model: ModelOption = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare int8 and LLM.int8 with the makers' weights in float32, on FILES or on installed files."""
+    wanted = chosen(engines)
+    for name in wanted:
+        if name not in ENGINES.split(","):
+            raise BadInput(f"engine {name!r} cannot be measured: use some of {ENGINES}.")
+    app = open_app(model=model, cache_dir=cache_dir)
+    stored = app.store.open(app.settings.model or None)
+    windows = choose_windows(TokenizerVocabulary(stored.tokenizer_path, stored.end_ids), files or [], tokens)
+    floats = open_source(find_files(source)) if source else app.store.open_source(stored.name)
+
+    from treefill.engine.torch_backend import reference  # torch costs seconds
+
+    with _progress() as progress:
+        bar = progress.add_task(
+            "Loading float32", total=sum(window.n_predicted for window in windows), rate=""
+        )
+        base = reference.float_model(stored, floats)
+        models: list[LogitsModel] = []
+        for name in wanted:
+            progress.update(bar, description=f"Loading {name}")
+            is_int8 = name == "int8"
+            models.append(
+                reference.int8_model(stored) if is_int8 else reference.llm_int8_model(stored, floats)
+            )
+        progress.reset(bar, description="Comparing", rate="tokens")
+        found = measure(windows, base, models, lambda window: progress.advance(bar, window.n_predicted))
+    print(json.dumps(fidelity_json(found)) if as_json else fidelity_markdown(found))
+
+
+def chosen(names: str) -> list[str]:
+    """The names of a comma-separated list, each once."""
+    found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    if not found:
+        raise BadInput(f"{names!r} names nothing: write one or more names, separated by commas.")
+    return found
+
+
+def _variant(name: str) -> Variant:
+    if name not in VARIANTS:
+        raise BadInput(f"variant {name!r} is not known: use some of {', '.join(VARIANTS)}.")
+    return Variant(name)
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=_stderr(),
+    )
+
+
+def _stderr() -> Console:
+    return Console(stderr=True)

@@ -1,0 +1,137 @@
+"""What was measured, as Markdown tables for people and as plain values for JSON. Nothing is computed here."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from treefill.evaluation.fidelity import MAX_DIVERGENCE, MAX_PERPLEXITY_CHANGE, Fidelity
+from treefill.evaluation.results import Header, Row
+from treefill.evaluation.statistics import Difference, Summary, arms_of, common_rows, compare, summarise
+
+
+@dataclass(frozen=True, slots=True)
+class InfillReport:
+    """The numbers of one results file."""
+
+    header: Header
+    n_rows: int
+    n_holes: int
+    """Holes that all arms have filled: everything below is about them."""
+    summaries: Sequence[Summary]
+    differences: Sequence[Difference]
+
+
+def infill_report(
+    header: Header, rows: Sequence[Row], arms: Sequence[str] | None = None, baseline: str | None = None
+) -> InfillReport:
+    """Sum up `rows`. Without `arms`, those that the file has; without `baseline`, the first arm."""
+    arms = [arm for arm in arms or arms_of(rows) if any(row.arm == arm for row in rows)]
+    common = common_rows(rows, arms)
+    first = baseline if baseline in arms else next(iter(arms), "")
+    n_holes = len(common) // len(arms) if arms else 0
+    return InfillReport(header, len(rows), n_holes, summarise(common, arms), compare(common, arms, first))
+
+
+def infill_json(report: InfillReport) -> dict[str, Any]:
+    """The report as plain values."""
+    return asdict(report)
+
+
+def infill_markdown(report: InfillReport) -> str:
+    """The report as two tables."""
+    header = report.header
+    if not report.summaries:
+        return f"No hole has been filled yet ({header.model}, {header.engine})."
+    parts = [
+        f"{header.model}, {header.engine}, treefill {header.version}: "
+        f"{report.n_holes} holes that every arm has filled.",
+        table(
+            ("variant", "arm", "n", "passed", "exact", "declined", "evaluated p50", "p95", "ms p50"),
+            (_summary_cells(summary) for summary in report.summaries),
+        ),
+    ]
+    if report.differences:
+        baseline = report.differences[0].baseline
+        parts += [
+            f"Percentage points against `{baseline}` on the same holes, with 95 % intervals over problems:",
+            table(
+                ("variant", "arm", "n", "passed", "interval", "exact", "interval"),
+                (_difference_cells(difference) for difference in report.differences),
+            ),
+        ]
+    return "\n\n".join(parts)
+
+
+def fidelity_json(found: Sequence[Fidelity]) -> list[dict[str, Any]]:
+    """What was measured as plain values."""
+    return [asdict(line) | {"is_within_targets": line.is_within_targets} for line in found]
+
+
+def fidelity_markdown(found: Sequence[Fidelity]) -> str:
+    """A table, and a line on what int8 must reach."""
+    rows = (
+        (
+            line.language,
+            line.model,
+            str(line.n),
+            f"{line.reference_perplexity:.4f}",
+            f"{line.perplexity:.4f}",
+            f"{100 * line.change:+.3f} ± {100 * line.change_error:.3f} %",
+            f"{line.divergence:.5f}",
+            f"{100 * line.agreement:.2f} %",
+        )
+        for line in found
+    )
+    head = ("language", "model", "tokens", "float32 perplexity", "perplexity", "change", "KL", "top-1")
+    targets = f"Wanted of int8: change within {MAX_PERPLEXITY_CHANGE:.1%}, KL at most {MAX_DIVERGENCE}."
+    return f"{table(head, rows)}\n\n{targets}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; columns after the second are numbers and lean right."""
+    lines = [head, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    rule = ["-" * width if column < 2 else "-" * (width - 1) + ":" for column, width in enumerate(widths)]
+    return "\n".join(_line(cells, widths) for cells in (head, rule, *lines[1:]))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [
+        cell.ljust(width) if column < 2 else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return f"| {' | '.join(padded)} |"
+
+
+def _summary_cells(summary: Summary) -> tuple[str, ...]:
+    return (
+        summary.variant,
+        summary.arm,
+        str(summary.n),
+        _percent(summary.passed),
+        _percent(summary.exact),
+        _percent(summary.declined),
+        f"{summary.evaluated_median:.0f}",
+        f"{summary.evaluated_p95:.0f}",
+        f"{summary.total_ms_median:.0f}",
+    )
+
+
+def _difference_cells(difference: Difference) -> tuple[str, ...]:
+    return (
+        difference.variant,
+        difference.arm,
+        str(difference.n),
+        _points(difference.passed),
+        f"{_points(difference.passed_low)} … {_points(difference.passed_high)}",
+        _points(difference.exact),
+        f"{_points(difference.exact_low)} … {_points(difference.exact_high)}",
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f}"

