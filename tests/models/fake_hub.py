@@ -12,7 +12,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class FakeHub(ThreadingHTTPServer):
-    """Serves repositories of files; `break_after` cuts the next download short."""
+    """Serves repositories of files; after `break_after` bytes of them every connection breaks."""
 
     daemon_threads = True
 
@@ -70,7 +70,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
             return
         siblings = [
-            {"rfilename": name, "size": len(data), "lfs": {"sha256": _sha256(data), "size": len(data)}}
+            {
+                "rfilename": name,
+                "size": len(data),
+                "lfs": {"sha256": _sha256(data), "size": len(data), "pointerSize": 130},
+            }
             for name, data in files.items()
         ]
         document = {"id": repository, "sha": COMMIT, "siblings": siblings}
@@ -83,7 +87,11 @@ class _Handler(BaseHTTPRequestHandler):
         if data is None:
             self._send(404, b"", {"X-Error-Code": "EntryNotFound"})
             return
-        headers: dict[str, Any] = {"ETag": f'"{_sha256(data)}"', "X-Repo-Commit": COMMIT, "Accept-Ranges": "bytes"}
+        headers: dict[str, Any] = {
+            "ETag": f'"{_sha256(data)}"',
+            "X-Repo-Commit": COMMIT,
+            "Accept-Ranges": "bytes",
+        }
         wanted = self.headers.get("Range", "")
         if wanted.startswith("bytes="):
             first, _, last = wanted.removeprefix("bytes=").partition("-")
@@ -103,6 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if self.server.break_after is not None and status in (200, 206) and "resolve" in self.path:
             self.wfile.write(body[: self.server.break_after])
+            self.server.break_after -= min(self.server.break_after, len(body))
             self.close_connection = True
             return
         self.wfile.write(body)

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from treefill.errors import BadInput, NoNetwork, NoSpace, UnsupportedModel, WrongHash
+from treefill.models.fetch.hub import parse_hub_id
 
 from tests.models.conftest import RecordingProgress, StoreMaker, tree
 from tests.models.fake_hub import FakeHub, serving
 from tests.models.tiny import tiny_catalogue, tiny_model, write_gguf, write_safetensors
-from treefill.errors import BadInput, NoNetwork, NoSpace, UnsupportedModel, WrongHash
-from treefill.models.fetch.hub import parse_hub_id
 
 
 @pytest.fixture
@@ -38,7 +38,8 @@ def test_the_makers_repository_comes_first(
     assert store.pull("tiny").name == "tiny"
 
     assert progress.lines == [
-        f"About to download 1 MB (tiny, Apache-2.0) from the hub repository makers/tiny into {store.cache_dir}."
+        "About to download 1 MB (tiny, Apache-2.0) from the hub repository makers/tiny "
+        f"into {store.cache_dir}."
     ]
     assert progress.work[0] == ("Downloading", len(qwen_bytes), len(qwen_bytes))
     assert (store.cache_dir / "sources" / "tiny" / "tiny.gguf").read_bytes() == qwen_bytes
@@ -133,18 +134,35 @@ def test_offline_mode_is_respected(
 
 
 def test_a_broken_off_download_goes_on_where_it_was(
-    make_store: StoreMaker, hub: FakeHub, monkeypatch: pytest.MonkeyPatch
+    make_store: StoreMaker, hub: FakeHub, progress: RecordingProgress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.break_after = 50_000
-    monkeypatch.setattr("huggingface_hub.file_download._MAX_RETRIES", 0, raising=False)
+    monkeypatch.setattr("time.sleep", lambda _: None)  # the library waits between its own tries
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 8192)
     with pytest.raises(NoNetwork):
         make_store().pull("makers/tiny")
     assert tree(make_store().cache_dir) == {}
+    kept = make_store().cache_dir / "partial" / "makers%2Ftiny" / "hub" / "tiny.gguf"
+    n_kept = kept.stat().st_size
+    assert n_kept > 0
 
     hub.break_after = None
     hub.requests.clear()
+    progress.work.clear()
     assert make_store().pull("makers/tiny").name == "makers/tiny"
-    assert any("bytes=" in request for request in hub.requests)
+    assert f"GET /makers/tiny/resolve/main/tiny.gguf bytes={n_kept}-" in hub.requests
+    n_missing = len(hub.repositories["makers/tiny"]["tiny.gguf"]) - n_kept
+    assert progress.work[0] == ("Downloading", n_missing, n_missing)
+
+
+def test_a_resumed_download_with_foreign_bytes_is_noticed(make_store: StoreMaker, hub: FakeHub) -> None:
+    folder = make_store().cache_dir / "partial" / "makers%2Ftiny" / "hub"
+    folder.mkdir(parents=True)
+    (folder / "tiny.gguf").write_bytes(b"x" * 1000)
+
+    with pytest.raises(WrongHash, match=r"tiny\.gguf of makers/tiny arrived damaged"):
+        make_store().pull("makers/tiny")
+    assert make_store().pull("makers/tiny").name == "makers/tiny"
 
 
 def test_a_full_disk_is_noticed_before_the_download(
