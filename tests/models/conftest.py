@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from treefill.models import ModelStore
 
 from tests.models.tiny import TinyModel, tiny_catalogue, tiny_model, write_gguf, write_wheels
-from treefill.models import ModelStore
 
 StoreMaker = Callable[..., ModelStore]
 

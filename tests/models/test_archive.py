@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from tests.models.conftest import StoreMaker, tree
 from treefill.errors import BadInput, BrokenModel, ModelError, NoSpace, UnsupportedModel, WrongHash
 from treefill.models import ModelStore
+
+from tests.models.conftest import StoreMaker, tree
 
 Members = list[tuple[tarfile.TarInfo, bytes]]
 

@@ -10,6 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer
+from treefill.errors import BrokenModel, ModelError, UnsupportedModel
+from treefill.models import ModelFiles, dequantise_linear, silent
+from treefill.models.architectures import checked_config
+from treefill.models.convert import convert, prepare
+from treefill.models.files import open_folder
+from treefill.models.source import open_source
 
 from tests.models.tiny import (
     TinyModel,
@@ -18,12 +24,6 @@ from tests.models.tiny import (
     write_gguf,
     write_safetensors,
 )
-from treefill.errors import BrokenModel, ModelError, UnsupportedModel
-from treefill.models import ModelFiles, dequantise_linear, silent
-from treefill.models.architectures import checked_config
-from treefill.models.convert import convert, prepare
-from treefill.models.files import open_folder
-from treefill.models.source import open_source
 
 
 def converted(files: list[Path], folder: Path) -> ModelFiles:

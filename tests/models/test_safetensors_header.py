@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
-
 from treefill.errors import BrokenModel
 from treefill.models.safetensors_header import read_safetensors_header
 

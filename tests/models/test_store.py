@@ -8,9 +8,6 @@ from pathlib import Path
 
 import filelock
 import pytest
-
-from tests.models.conftest import RecordingProgress, StoreMaker, tree
-from tests.models.tiny import tiny_model, write_gguf, write_safetensors
 from treefill.errors import (
     BadInput,
     BrokenModel,
@@ -23,6 +20,9 @@ from treefill.errors import (
     WrongHash,
 )
 from treefill.models import ModelStore
+
+from tests.models.conftest import RecordingProgress, StoreMaker, tree
+from tests.models.tiny import tiny_model, write_gguf, write_safetensors
 
 
 def test_a_pulled_path_is_opened_by_its_own_name(make_store: StoreMaker, qwen_path: Path) -> None:

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
-
-from tests.models.tiny import CONTROL, TinyModel, published_tokenizer, tiny_model
 from treefill.errors import BrokenModel, UnsupportedModel
 from treefill.models.tokenizer_json import (
     PRE_TOKENIZERS,
@@ -18,6 +16,8 @@ from treefill.models.tokenizer_json import (
     from_bpe,
     from_published,
 )
+
+from tests.models.tiny import CONTROL, TinyModel, published_tokenizer, tiny_model
 
 MODEL = tiny_model()
 

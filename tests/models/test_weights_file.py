@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-
 from treefill.errors import BrokenModel, UnsupportedModel
 from treefill.models import Weights
 from treefill.models.weights_file import PlannedTensor, WeightsWriter

@@ -13,7 +13,6 @@ from typing import Any
 import gguf
 import numpy as np
 from numpy.typing import NDArray
-
 from treefill.models.catalogue import Catalogue, parse_catalogue
 
 HIDDEN, HEADS, KV_HEADS, HEAD_DIM, FFN, LAYERS = 64, 4, 2, 16, 96, 2

@@ -114,12 +114,19 @@ class Acquirer:
             paths = self._download_from_hub(target.name, files)
         except SourceUnavailable as unavailable:
             raise _no_network(target.name, [str(unavailable)]) from None
-        return self._right_or_deleted(target.name, paths, expected)
+        source = self._right_or_deleted(target.name, paths, expected)
+        # The first time, nothing is expected but what the hub itself says of its large files.
+        for file in files:
+            if file.sha256 not in (None, source.records[file.name].sha256):
+                self.places.forget_partial(target.name)
+                raise WrongHash(f"{file.name} of {file.repository} arrived damaged; pull the model again.")
+        return source
 
     def _download_from_hub(self, name: str, files: Sequence[hub.HubFile]) -> list[Path]:
         folder = self.places.partial(name) / "hub"
         folder.mkdir(parents=True, exist_ok=True)
-        self.progress.start("Downloading", sum(file.n_bytes for file in files))
+        n_missing = sum(file.n_bytes - hub.n_kept_bytes(file, folder) for file in files)
+        self.progress.start("Downloading", n_missing)
         try:
             return [hub.download(file, folder, self.progress) for file in files]
         finally:
