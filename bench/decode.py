@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import psutil
-
 from treefill import _kernels
 from treefill.app import App
 from treefill.engine.api import CancelFlag, Engine, GenerateRequest
@@ -21,7 +20,9 @@ from treefill.settings import load_settings
 
 PREFILL_TOKENS = 512
 DECODE_TOKENS = 24
-CODE = "def fibonacci(n):\n    if n < 2:\n        return n\n    return fibonacci(n - 1) + fibonacci(n - 2)\n\n\n"
+CODE = (
+    "def fibonacci(n):\n    if n < 2:\n        return n\n    return fibonacci(n - 1) + fibonacci(n - 2)\n\n\n"
+)
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,12 @@ def main() -> None:
     if options.json:
         print(json.dumps(asdict(result)))
         return
-    print(f"{result.model} on {result.machine}, {result.instruction_set}, {result.threads} threads, load {result.load:.1f}")
-    print(f"decode  {result.decode_tokens_per_s:6.1f} tokens/s ({result.decode_ms:.1f} ms a token, "
-          f"{result.weight_mb:.0f} MB of weights each: {result.weight_gb_per_s:.1f} GB/s)")
+    threads = f"{result.instruction_set}, {result.threads} threads, load {result.load:.1f}"
+    print(f"{result.model} on {result.machine}, {threads}")
+    print(
+        f"decode  {result.decode_tokens_per_s:6.1f} tokens/s ({result.decode_ms:.1f} ms a token, "
+        f"{result.weight_mb:.0f} MB of weights each: {result.weight_gb_per_s:.1f} GB/s)"
+    )
     print(f"prefill {result.prefill_tokens_per_s:6.1f} tokens/s ({PREFILL_TOKENS} tokens)")
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from treefill.errors import BadSetting
 from treefill.settings import Settings, load_settings
 
@@ -39,8 +38,14 @@ def test_lists_are_json_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"max_lines": 0}, r"The setting max_lines is 0 \(editor\): input should be greater than or equal to 1"),
-        ({"engine": "cuda"}, r"The setting engine is 'cuda' \(editor\): input should be 'int8' or 'bitsandbytes'"),
+        (
+            {"max_lines": 0},
+            r"The setting max_lines is 0 \(editor\): input should be greater than or equal to 1",
+        ),
+        (
+            {"engine": "cuda"},
+            r"The setting engine is 'cuda' \(editor\): input should be 'int8' or 'bitsandbytes'",
+        ),
         ({"top_p": "lots"}, r"The setting top_p is 'lots' \(editor\): input should be a valid number"),
         ({"max_line": 3}, r"There is no setting max_line \(editor\): did you mean max_lines\?"),
         ({"zzz": 3}, r"There is no setting zzz \(editor\): `treefill settings` lists them all"),
@@ -62,7 +67,7 @@ def test_a_wrong_value_in_the_environment_names_the_variable(monkeypatch: pytest
 def test_a_malformed_file_is_one_sentence(tmp_path: Path, content: str) -> None:
     (tmp_path / "settings.toml").write_text(content)
 
-    with pytest.raises(BadSetting, match="settings.toml is not TOML"):
+    with pytest.raises(BadSetting, match=r"settings\.toml is not TOML"):
         load_settings()
 
 

@@ -41,7 +41,8 @@ def test_the_installed_wheel_completes_a_file(wheel: Path, tmp_path: Path) -> No
     venv.create(environment, with_pip=False)
     site = next((environment / "lib").glob("python*/site-packages"))
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(wheel)], check=True
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(wheel)],
+        check=True,
     )
     # The dependencies are this environment's: downloading them again would prove nothing about our wheel.
     (site / "dependencies.pth").write_text(str(Path(pytest.__file__).parent.parent) + "\n")
@@ -49,7 +50,16 @@ def test_the_installed_wheel_completes_a_file(wheel: Path, tmp_path: Path) -> No
     file.write_text("def fibonacci(n):\n    if n < 2:\n        return n\n    ret\n")
     script = "import treefill, sys; print(treefill.__path__, file=sys.stderr); from treefill.cli import main; main()"
     run = subprocess.run(
-        [str(environment / "bin" / "python"), "-S", "-c", _without_editable_hook(site) + script, "complete", str(file), "4:8", "--json"],
+        [
+            str(environment / "bin" / "python"),
+            "-S",
+            "-c",
+            _without_editable_hook(site) + script,
+            "complete",
+            str(file),
+            "4:8",
+            "--json",
+        ],
         cwd=tmp_path,
         env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
         capture_output=True,

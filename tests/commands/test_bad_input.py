@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
 from treefill.cli import main
 
 
@@ -99,7 +98,11 @@ def test_a_broken_model_is_named(treefill: Treefill, folder: Path) -> None:
 
 def test_a_closed_pipe_is_no_error(folder: Path) -> None:
     run = subprocess.run(
-        f"{sys.executable} -m treefill settings | head -1", shell=True, capture_output=True, text=True, check=False
+        f"{sys.executable} -m treefill settings | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert "Traceback" not in run.stderr

@@ -3,13 +3,13 @@
 import threading
 from collections.abc import Callable
 
-from tests.evaluation.problems import ADD, ONE_LINE
-from tests.helpers.scripted_engine import ScriptedEngine
-
 from treefill.engine.api import CancelFlag
 from treefill.evaluation.holes import Hole, Problem, Variant, make_hole, schedule
 from treefill.evaluation.infill import ARMS, Run, fill_holes, header_of
 from treefill.evaluation.results import Row
+
+from tests.evaluation.problems import ADD, ONE_LINE
+from tests.helpers.scripted_engine import ScriptedEngine
 
 
 def hole_of(problem: Problem, line: int, variant: Variant = Variant.WHOLE) -> Hole:

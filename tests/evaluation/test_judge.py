@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.evaluation.problems import ONE_LINE
-
 from treefill.evaluation.judge import Limits, passes
+
+from tests.evaluation.problems import ONE_LINE
 
 QUICK = Limits(cpu_s=1, wall_s=3.0)
 

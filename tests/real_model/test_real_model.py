@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from treefill.app import App
 from treefill.cli import main
 from treefill.completion import Declined, Suggestion, complete, plan_completion
@@ -80,7 +79,9 @@ def test_g06_a_closed_brace_after_the_cursor_does_not_silence_the_model(app: App
 def test_g14_control_tokens_in_the_file_are_ordinary_text(app: App, engine: Engine) -> None:
     code = 'END = "<|fim_middle|>"  # marker\nEOS = "<|endoftext|>"\nprint(\n'
     document = Document("tok.py", code, "python")
-    plan = plan_completion(app.completion_request(document, len(code) - 1), engine.vocabulary, engine.n_context)
+    plan = plan_completion(
+        app.completion_request(document, len(code) - 1), engine.vocabulary, engine.n_context
+    )
     assert isinstance(plan, Plan)
     control = [engine.vocabulary.control_id(f"<|fim_{part}|>") for part in ("prefix", "suffix", "middle")]
 
@@ -119,12 +120,16 @@ def test_reused_equals_cold(app: App, engine: Engine) -> None:
 
 @pytest.mark.parametrize("n_shared", [0, 1, 5, 9, 10])
 def test_g11_a_cut_cache_answers_as_a_fresh_one(engine: Engine, n_shared: int) -> None:
-    ids = tuple(engine.vocabulary.encode("def area(width, height):\n    return width * height\n\n\nprint(area(2, 3))"))
+    ids = tuple(
+        engine.vocabulary.encode("def area(width, height):\n    return width * height\n\n\nprint(area(2, 3))")
+    )
     first, second = ids[:10], ids[:n_shared] + tuple(reversed(ids[n_shared:10]))
     fresh = engine.generate(GenerateRequest(second, max_new_tokens=8, reuse=False), CancelFlag())
     engine.generate(GenerateRequest(first, max_new_tokens=8, reuse=False), CancelFlag())
 
-    assert engine.generate(GenerateRequest(second, max_new_tokens=8), CancelFlag()).token_ids == fresh.token_ids
+    assert (
+        engine.generate(GenerateRequest(second, max_new_tokens=8), CancelFlag()).token_ids == fresh.token_ids
+    )
 
 
 def test_a_cancelled_prefill_stops_and_leaves_a_usable_cache(engine: Engine) -> None:
