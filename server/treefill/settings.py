@@ -25,7 +25,9 @@ from pydantic_settings import (
 from treefill.errors import BadSetting
 
 EngineName = Literal["int8", "bitsandbytes"]
-AnchorPolicy = Literal["plain", "plain-healed", "line", "lines-1", "lines-2", "lines-3", "lines-5", "lines-8"]
+AnchorPolicy = Literal[
+    "plain", "plain-healed", "line", "lines-1", "lines-2", "lines-3", "lines-5", "lines-8", "lines-3-word", "lines-3-unhealed"
+]
 ModeName = Literal["auto", "line", "block"]
 Source = Literal["hub", "wheels"]
 

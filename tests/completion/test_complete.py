@@ -90,7 +90,7 @@ def test_a_vocabulary_that_cannot_spell_the_healed_word_gets_it_in_the_prompt() 
 
     assert suggested(answer) == "t(1)"
     first, second = engine.requests
-    assert first.forced == b"coun"
+    assert first.forced == b".coun"
     assert second.forced == b""
     assert engine.middle_of(second) == "xs.coun"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from treefill.completion import POLICIES, Anchor, Budgets, Prompt, build_prompt, choose_anchor, choose_layout
-from treefill.completion.prompt import cut_prefix, cut_suffix, snapshot_suffix, split_typed_tail
+from treefill.completion.prompt import Healing, cut_prefix, cut_suffix, snapshot_suffix, split_typed_tail
 from treefill.errors import BadInput
 from treefill.text import Document
 
@@ -57,18 +57,31 @@ def test_an_unknown_policy_is_refused_with_the_known_ones() -> None:
     [
         ("x = fo", "x =", " fo"),
         ("x = ", "x =", " "),
-        ("foo(", "foo(", ""),
-        ("foo.ba", "foo.", "ba"),
+        ("foo(", "foo", "("),
+        ("foo.ba", "foo", ".ba"),
+        ('d["', "d", '["'),
+        ("cout <<", "cout", " <<"),
+        ("----------", "------", "----"),
         ("    ", "", "    "),
         ("a\n    ", "a\n", "    "),
         ("a\n\tre", "a\n", "\tre"),
         ("", "", ""),
         ("über", "", "über"),
         ("x\ud83d", "x\ud83d", ""),
+        ("x\ud83d(a", "x\ud83d", "(a"),
     ],
 )
-def test_healing_backs_up_over_the_typed_word_and_its_blanks(middle: str, kept: str, tail: str) -> None:
+def test_healing_backs_up_over_what_may_be_one_token(middle: str, kept: str, tail: str) -> None:
     assert split_typed_tail(middle) == (kept, tail)
+
+
+@pytest.mark.parametrize(
+    ("middle", "kept", "tail"),
+    [("x = fo", "x =", " fo"), ("x = ", "x =", " "), ("foo(", "foo(", ""), ("foo.ba", "foo.", "ba")],
+)
+def test_healing_words_only_is_an_arm_of_its_own(middle: str, kept: str, tail: str) -> None:
+    assert split_typed_tail(middle, Healing.WORD) == (kept, tail)
+    assert split_typed_tail(middle, Healing.NONE) == (middle, "")
 
 
 @settings(max_examples=60, deadline=None)

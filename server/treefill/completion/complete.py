@@ -13,7 +13,7 @@ from treefill.completion.context import Chunk, gather_neighbours, is_secret
 from treefill.completion.fim import FimLayout, choose_layout
 from treefill.completion.mode import choose_mode
 from treefill.completion.postprocess import Drop, Item, Setting, postprocess
-from treefill.completion.prompt import Prompt, build_prompt, choose_anchor, shown_middle
+from treefill.completion.prompt import Healing, Prompt, build_prompt, choose_anchor, shown_middle
 from treefill.completion.request import (
     Anchor,
     Budgets,
@@ -174,7 +174,7 @@ def _unhealed(plan: Plan, engine: Engine) -> Plan:
         budgets,
         plan.neighbours,
         _repo_name(request),
-        is_healed=False,
+        healing=Healing.NONE,
     )
     return replace(plan, prompt=prompt)
 

@@ -5,13 +5,16 @@ runs from there to the cursor. What the user types is then appended at the very 
 and values of everything before stay exact from keystroke to keystroke. The suffix is a snapshot taken with
 the anchor.
 
-Token healing: the word being typed and the white space before it are left out of the ids and handed to the
-engine as `forced` bytes, because a token boundary at the cursor is one that the model has seldom seen.
+Token healing: what was typed last is left out of the ids and handed to the engine as `forced` bytes, because
+a token boundary at the cursor is one that the model has seldom seen. After `load(` it writes ` f )`: it was
+trained on the one token `(f`, so an end at `(` tells it that anything but `f` follows. Healed back to `load`,
+it writes `(f)`.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from treefill.completion.context import Chunk
 from treefill.completion.fim import FimLayout, begin_token, control_ids
@@ -33,7 +36,21 @@ HASHED_CHARS = 64_000
 CHARS_STEP = 256
 """Lines too long for a budget are cut at multiples of this."""
 
-_TYPED_TAIL = re.compile(r"[ \t]*\w*\Z")
+
+class Healing(StrEnum):
+    """How far the prompt backs up before the cursor."""
+
+    NONE = "none"
+    WORD = "word"
+    """Over the word being typed and the blanks before it."""
+    TOKEN = "token"
+    """Over the word, the punctuation just before it and the blanks before that: what may be one token."""
+
+
+_TYPED_TAIL = {
+    Healing.WORD: re.compile(r"[ \t]*\w*\Z"),
+    Healing.TOKEN: re.compile(r"[ \t]*[^\w\s]{0,4}\w*\Z"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +59,16 @@ class Policy:
 
     n_lines_back: int | None
     """Lines from the cursor's line up to the anchor at least; None splits at the cursor."""
-    is_healed: bool = True
+    healing: Healing = Healing.TOKEN
 
 
 POLICIES: dict[str, Policy] = {
-    "plain": Policy(None, is_healed=False),
+    "plain": Policy(None, Healing.NONE),
     "plain-healed": Policy(None),
     "line": Policy(0),
     **{f"lines-{count}": Policy(count) for count in range(1, 9)},
+    "lines-3-word": Policy(3, Healing.WORD),
+    "lines-3-unhealed": Policy(3, Healing.NONE),
 }
 
 
@@ -88,12 +107,12 @@ def build_prompt(
     budgets: Budgets,
     neighbours: tuple[Chunk, ...] = (),
     repo_name: str = "",
-    is_healed: bool | None = None,
+    healing: Healing | None = None,
 ) -> Prompt:
-    """Lay out one request for a model. `is_healed` overrules the anchor's policy."""
-    heals = policy_named(anchor.policy).is_healed if is_healed is None else is_healed
+    """Lay out one request for a model. `healing` overrules the anchor's policy."""
+    heals = policy_named(anchor.policy).healing if healing is None else healing
     middle = shown_middle(document, offset, anchor)
-    middle, tail = split_typed_tail(middle) if heals else (middle, "")
+    middle, tail = split_typed_tail(middle, heals)
     prefix = cut_prefix(document.text[: anchor.offset], budgets.n_prefix_tokens, vocabulary)
     suffix = cut_suffix(anchor.suffix, budgets.n_suffix_tokens, vocabulary)
     writer = _Writer(vocabulary)
@@ -116,14 +135,16 @@ def policy_named(name: str) -> Policy:
     return POLICIES[name]
 
 
-def split_typed_tail(middle: str) -> tuple[str, str]:
-    """Split off what healing spells again: the word at the end and the blanks before it, never a line ending.
+def split_typed_tail(middle: str, healing: Healing = Healing.TOKEN) -> tuple[str, str]:
+    """Split off what healing spells again; never a line ending.
 
     >>> split_typed_tail("x = fo")
     ('x =', ' fo')
+    >>> split_typed_tail("f(x).fo")
+    ('f(x', ').fo')
     """
-    tail = _TYPED_TAIL.search(middle)
-    at = tail.start() if tail else len(middle)
+    tail = _TYPED_TAIL[healing].search(middle) if healing is not Healing.NONE else None
+    at = _encodable_from(middle, tail.start()) if tail else len(middle)
     return middle[:at], middle[at:]
 
 
@@ -213,7 +234,7 @@ def _anchor_offset(text: str, offset: int, policy: Policy) -> int:
     """
     if policy.n_lines_back is None:
         start, _ = line_bounds(text, offset)
-        return offset - len(split_typed_tail(text[start:offset])[1]) if policy.is_healed else offset
+        return offset - len(split_typed_tail(text[start:offset], policy.healing)[1])
     starts = _line_starts_backwards(text, offset)
     line_start = next(starts)
     if offset - line_start > MAX_MIDDLE_CHARS:
@@ -254,6 +275,13 @@ def _line_starts(window: str, earliest: int, first_line: int, begins_line: bool)
         at = window.find("\n", at) + 1
         line += 1
     return starts
+
+
+def _encodable_from(text: str, at: int) -> int:
+    """The place at or after `at` behind the last half surrogate pair: forced bytes must be UTF-8."""
+    return max(
+        (number + 1 for number in range(at, len(text)) if "\ud800" <= text[number] <= "\udfff"), default=at
+    )
 
 
 class _Writer:

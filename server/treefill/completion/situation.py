@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from treefill.completion.scan import CLOSERS, ScanState, scan, state_at
+from treefill.completion.scan import BEFORE_TEXT, CLOSERS, Scan, ScanState, scan, state_at
 from treefill.syntax.languages import Language, Layout
 from treefill.text import Document, indent_of, indent_width, line_bounds, line_ending_at, to_lf
 
@@ -132,8 +132,7 @@ def look_around(document: Document, offset: int, language: Language) -> Situatio
         lines_below=tuple(_filled(below.split("\n", 4 * N_LINES_BELOW)[: 4 * N_LINES_BELOW])[:N_LINES_BELOW]),
         state=state,
         n_closed_below=sum(pair.text in CLOSERS for pair in closed.unmatched),
-        is_enclosure_closed=not state.is_code
-        and any(start < 0 and end <= len(rest_of_piece) for start, end in closed.spans),
+        is_enclosure_closed=_ends_enclosure(closed, state, len(rest_of_piece)),
         indent=indent_style(above, below, language),
         line_ending=line_ending_at(text, offset),
     )
@@ -180,8 +179,8 @@ def _line_start_after(text: str, at: int, limit: int) -> int:
 def auto_closed_length(right: str, state: ScanState) -> int:
     """Length of the run of closers at the start of `right` that an editor may have closed by itself.
 
-    Brackets, the quote of the string that the cursor is in, and `;` `,` `:` after one of them. A quote outside a
-    string is the user's: it opens one.
+    Brackets, the quote of the string that the cursor is in, and `;` `,` `:` after one of them. A quote
+    outside a string is the user's: it opens one.
     """
     at = 0
     if state.quote and not right.startswith(state.quote):
@@ -248,6 +247,15 @@ def indent_style(above: str, below: str, language: Language) -> IndentStyle:
 def layout_is_grammar(language: Language) -> bool:
     """True where indentation is grammar, not manners."""
     return language.layout is Layout.INDENTATION
+
+
+def _ends_enclosure(after: Scan, state: ScanState, length: int) -> bool:
+    """True where the text after the cursor itself ends the string or comment that the cursor is in."""
+    if state.quote:
+        return any(pair.text == state.quote for pair in after.unmatched)
+    return bool(state.comment_end) and any(
+        start == BEFORE_TEXT and end < length for start, end in after.spans
+    )
 
 
 def _until_declaration(after: str, language: Language) -> str:
