@@ -1,6 +1,7 @@
 """What importing the package costs, and what its bar shows."""
 
 import io
+import json
 import subprocess
 import sys
 import time
