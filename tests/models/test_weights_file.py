@@ -1,9 +1,11 @@
 """The weight file: aligned, readable by the safetensors library, and refused when it is not whole."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from treefill.errors import BrokenModel, UnsupportedModel
 from treefill.models import Weights
@@ -15,7 +17,7 @@ PLAN = [
     PlannedTensor("a.weight.sum", "I16", (1, 1, 16)),
     PlannedTensor("a.bias", "F32", (3,)),
 ]
-VALUES = {
+VALUES: dict[str, NDArray[Any]] = {
     "a.weight.q": np.arange(1024, dtype=np.int64).astype(np.int8).reshape(1, 1, 16, 16, 4),
     "a.weight.scale": np.arange(16, dtype=np.float16).reshape(1, 1, 16),
     "a.weight.sum": np.arange(16, dtype=np.int16).reshape(1, 1, 16),
