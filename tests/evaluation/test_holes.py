@@ -4,8 +4,6 @@ import sys
 from collections import Counter
 
 import pytest
-from tests.evaluation.problems import ADD, ONE_LINE
-
 from treefill.errors import BadInput
 from treefill.evaluation.holes import (
     VARIANTS,
@@ -17,6 +15,8 @@ from treefill.evaluation.holes import (
     schedule,
     solution_lines,
 )
+
+from tests.evaluation.problems import ADD, ONE_LINE
 
 
 def line_with_mark(hole: Hole) -> str:

@@ -2,10 +2,10 @@
 
 import json
 
+from treefill.evaluation.report import infill_json, infill_markdown, infill_report, table
+
 from tests.evaluation.test_results import HEADER
 from tests.evaluation.test_statistics import rows_for
-
-from treefill.evaluation.report import infill_json, infill_markdown, infill_report, table
 
 ROWS = [*rows_for("plain", [True, False]), *rows_for("line", [True, True])]
 

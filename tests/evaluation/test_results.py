@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from treefill.errors import BadInput
 from treefill.evaluation.results import Header, ResultsFile, Row, read_results
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.evaluation.test_results import a_row
-
 from treefill.evaluation.results import Row
 from treefill.evaluation.statistics import ALL, bootstrap_interval, common_rows, compare, summarise
+
+from tests.evaluation.test_results import a_row
 
 
 def rows_for(arm: str, passed: list[bool], variant: str = "whole") -> list[Row]:
