@@ -56,7 +56,7 @@ def test_each_character_is_one_request_and_the_first_of_a_place_is_cold() -> Non
 
 @pytest.mark.parametrize("arm", ["line", "lines-3"])
 def test_with_an_anchor_a_keystroke_evaluates_next_to_nothing(arm: str) -> None:
-    """One character is one token of this vocabulary: new are the characters typed since and the last token."""
+    """One character is one token here: new are the characters typed since, and the last token."""
     keystrokes = typed(arm)
 
     assert max(keystroke.n_evaluated for keystroke in keystrokes[1:]) <= 6
