@@ -5,7 +5,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
-
 from treefill.app import App
 from treefill.completion import Declined, Suggestion, complete
 from treefill.engine.api import CancelFlag

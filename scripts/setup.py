@@ -43,10 +43,14 @@ def main() -> None:
 def complain_about_missing_packages() -> None:
     """Name the one line that installs what the system lacks, and stop."""
     if sys.version_info < (3, 11):
-        sys.exit(f"setup: treefill needs Python 3.11 or newer, and {sys.executable} is {sys.version.split()[0]}.")
+        sys.exit(
+            f"setup: treefill needs Python 3.11 or newer, and {sys.executable} is {sys.version.split()[0]}."
+        )
     missing = [package for package, is_here in needed_packages() if not is_here]
     if missing:
-        sys.exit(f"setup: something is missing. Install it and try again:\n  sudo apt install {' '.join(missing)}")
+        sys.exit(
+            f"setup: something is missing. Install it and try again:\n  sudo apt install {' '.join(missing)}"
+        )
 
 
 def needed_packages() -> list[tuple[str, bool]]:
@@ -62,7 +66,10 @@ def needed_packages() -> list[tuple[str, bool]]:
 
 def has_module(name: str) -> bool:
     """Debian ships venv and ensurepip apart from Python."""
-    return subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True, check=False).returncode
+        == 0
+    )
 
 
 def install_packages() -> None:
@@ -90,10 +97,14 @@ def torch_index() -> list[str]:
 def pip(*arguments: str) -> None:
     """Run the environment's pip; its own messages say what failed."""
     run = subprocess.run(
-        [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments], cwd=ROOT, check=False
+        [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments],
+        cwd=ROOT,
+        check=False,
     )
     if run.returncode:
-        sys.exit("setup: pip failed; its message stands above. Mend that and run make again: it goes on from there.")
+        sys.exit(
+            "setup: pip failed; its message stands above. Mend that and run make again: it goes on from there."
+        )
 
 
 def digest(paths: list[Path]) -> str:

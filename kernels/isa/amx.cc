@@ -1,7 +1,8 @@
 // x86-64 with AMX int8 tiles (Sapphire Rapids onward), once the kernel has given its permission (detect.cc asks).
 //
 // A block of 16 outputs × 64 inputs is one B tile as it lies in memory, 16 rows of activations are one A tile, and one
-// tdpbssd gives a group's 16 × 16 dot products. Fewer than kTileRowsMin rows leave most of a tile empty: VNNI does them.
+// tdpbssd gives a group's 16 × 16 dot products. Fewer than kTileRowsMin rows leave most of a tile empty: VNNI does
+// them.
 
 #include <immintrin.h>
 
@@ -79,8 +80,10 @@ void linear_amx(const LinearPiece& p) {
   const int64_t whole = p.n_rows / kTileRows * kTileRows;
   const int64_t rest = p.n_rows - whole;
   if (whole > 0) tiles(p, 0, whole, kTileRows);
-  if (rest >= kTileRowsMin) tiles(p, whole, p.n_rows, rest);
-  else if (rest > 0) linear_avx512vnni(rows_of(p, whole, rest));
+  if (rest >= kTileRowsMin)
+    tiles(p, whole, p.n_rows, rest);
+  else if (rest > 0)
+    linear_avx512vnni(rows_of(p, whole, rest));
 }
 
 }  // namespace treefill

@@ -18,16 +18,16 @@ constexpr int64_t kBlockBytes = kGroup * kBlock;
 
 // Rows [0, n_rows) times blocks [block_begin, block_end) of one int8 matrix.
 struct LinearPiece {
-  const int8_t* q;         // [N/16][K/64][16][16][4]: blocks, groups, input quads, outputs, inputs
-  const uint16_t* scale;   // [N/16][K/64][16], float16 bits
-  const int16_t* sum;      // [N/16][K/64][16], the sum of a group's 64 weights
-  const float* bias;       // [n_outputs], or null
-  const int8_t* x;         // [n_rows][n_groups * 64]
-  const float* x_scale;    // [n_rows][n_groups]
-  float* y;                // [n_rows][n_outputs]
+  const int8_t* q;        // [N/16][K/64][16][16][4]: blocks, groups, input quads, outputs, inputs
+  const uint16_t* scale;  // [N/16][K/64][16], float16 bits
+  const int16_t* sum;     // [N/16][K/64][16], the sum of a group's 64 weights
+  const float* bias;      // [n_outputs], or null
+  const int8_t* x;        // [n_rows][n_groups * 64]
+  const float* x_scale;   // [n_rows][n_groups]
+  float* y;               // [n_rows][n_outputs]
   int64_t n_groups;
   int64_t n_rows;
-  int64_t n_outputs;       // the true count; the last block may be partly padding
+  int64_t n_outputs;  // the true count; the last block may be partly padding
   int64_t block_begin;
   int64_t block_end;
 };

@@ -42,9 +42,18 @@ void int8_linear(const Int8Matrix& matrix, const float* x, int64_t n_rows, float
 
   const int64_t work_a_block = std::max<int64_t>(n_rows, 1) * n_groups * kBlockBytes;
   const Job job{
-      .whole = {.q = matrix.q, .scale = matrix.scale, .sum = matrix.sum, .bias = matrix.bias,
-                .x = q.data(), .x_scale = scale.data(), .y = y, .n_groups = n_groups, .n_rows = n_rows,
-                .n_outputs = matrix.n_outputs, .block_begin = 0, .block_end = matrix.n_blocks()},
+      .whole = {.q = matrix.q,
+                .scale = matrix.scale,
+                .sum = matrix.sum,
+                .bias = matrix.bias,
+                .x = q.data(),
+                .x_scale = scale.data(),
+                .y = y,
+                .n_groups = n_groups,
+                .n_rows = n_rows,
+                .n_outputs = matrix.n_outputs,
+                .block_begin = 0,
+                .block_end = matrix.n_blocks()},
       .linear = isa.linear,
       .blocks_a_piece = std::max<int64_t>(1, kPieceWork / work_a_block),
   };

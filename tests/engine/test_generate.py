@@ -3,18 +3,19 @@
 from collections.abc import Callable
 
 import pytest
-from tests.helpers.scripted_backend import ScriptedBackend
-from tests.helpers.scripted_engine import ByteVocabulary
-
 from treefill.engine.api import CancelFlag, Finish, GenerateRequest, Generation, Sampling
 from treefill.engine.generate import Generator
 from treefill.engine.session import Session
 from treefill.errors import EngineError
 
+from tests.helpers.scripted_backend import ScriptedBackend
+from tests.helpers.scripted_engine import ByteVocabulary
+
 VOCABULARY = ByteVocabulary()
 END = VOCABULARY.control_id("<|endoftext|>")
 MIDDLE = VOCABULARY.control_id("<|fim_middle|>")
 PROMPT = tuple(b"prompt:")
+GREEDY = Sampling()
 
 
 def writes(text: bytes | str) -> Callable[[tuple[int, ...]], int]:
@@ -34,7 +35,7 @@ def generate(
     forced: bytes = b"",
     max_new_tokens: int = 64,
     should_stop: Callable[[str], bool] = lambda text: False,
-    sampling: Sampling = Sampling(),
+    sampling: Sampling = GREEDY,
     cancel: CancelFlag | None = None,
     n_context: int = 512,
 ) -> Generation:
@@ -111,7 +112,9 @@ def test_a_character_of_several_tokens_appears_whole_or_not_at_all() -> None:
 
 def test_a_cancelled_request_writes_nothing_more() -> None:
     flag = CancelFlag()
-    generation = generate(writes("abcdef"), cancel=flag, should_stop=lambda text: text == "abc" and bool(flag.cancel()))
+    generation = generate(
+        writes("abcdef"), cancel=flag, should_stop=lambda text: text == "abc" and bool(flag.cancel())
+    )
 
     assert (generation.text, generation.finish) == ("abc", Finish.CANCELLED)
 

@@ -2,7 +2,6 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from treefill.engine.healing import PrefixIndex
 
 ALPHABET = st.sampled_from([b"a", b"b", b" ", b"\xff", b"\xfe", b"\x00"])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from treefill.engine.api import Sampling
 from treefill.engine.sampler import choose
 

@@ -1,11 +1,11 @@
 """What is reused between prompts, and that a cache is never believed to hold what it does not."""
 
 import pytest
-from tests.helpers.scripted_backend import ScriptedBackend
-
 from treefill.engine.api import CancelFlag
 from treefill.engine.backend import Backend, Logits
 from treefill.engine.session import Session
+
+from tests.helpers.scripted_backend import ScriptedBackend
 
 
 def last_token(ids: tuple[int, ...]) -> int:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.tiny_model import CONTROL_TOKENS, tiny_tokenizer
-
 from treefill.engine.tokenizer import TokenizerVocabulary
 from treefill.errors import BrokenModel
+
+from tests.helpers.tiny_model import CONTROL_TOKENS, tiny_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -55,5 +55,5 @@ def test_a_missing_or_broken_file_is_one_sentence(tmp_path: Path, content: bytes
     if content is not None:
         path.write_bytes(content)
 
-    with pytest.raises(BrokenModel, match="tokenizer.json .*Pull the model again"):
+    with pytest.raises(BrokenModel, match=r"tokenizer\.json .*Pull the model again"):
         TokenizerVocabulary(path, frozenset())

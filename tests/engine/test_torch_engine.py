@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.helpers.tiny_model import tiny_model, write_tiny_model
 from transformers import AutoModelForCausalLM
-
 from treefill.engine.api import CancelFlag, GenerateRequest
 from treefill.engine.local import LocalEngine
 from treefill.engine.tokenizer import TokenizerVocabulary
 from treefill.engine.torch_backend import load_backend
 from treefill.errors import EngineError
 from treefill.models import ModelFiles
+
+from tests.helpers.tiny_model import tiny_model, write_tiny_model
 
 PROMPT = "def fibonacci(n):\n    if n < 2:\n        return n\n    return fibonacci(n - 1) + "
 

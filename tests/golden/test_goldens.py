@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tests.helpers.contract import assert_sound
-from tests.helpers.scripted_engine import ScriptedEngine
 from treefill.completion import CompletionRequest, Declined, Mode, Suggestion, complete
 from treefill.engine.api import CancelFlag
 from treefill.text import Document
+
+from tests.helpers.contract import assert_sound
+from tests.helpers.scripted_engine import ScriptedEngine
 
 FOLDER = Path(__file__).parent
 KEYS = frozenset(

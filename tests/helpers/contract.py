@@ -1,4 +1,4 @@
-"""What holds for every suggestion whatever the model wrote; asserted by each golden and by the property tests."""
+"""What holds for every suggestion, whatever the model wrote: each golden and property asserts it."""
 
 import re
 
@@ -14,7 +14,9 @@ def assert_sound(document: Document, offset: int, suggestion: Suggestion) -> Non
     line_start, line_end = line_bounds(document.text, offset)
     assert line_start <= suggestion.start <= offset <= suggestion.end <= line_end
     assert suggestion.text.startswith(document.text[suggestion.start : offset])
-    assert document.text[offset : suggestion.end] in suggestion.text, "replaced text must come again in one piece"
+    assert document.text[offset : suggestion.end] in suggestion.text, (
+        "replaced text must come again in one piece"
+    )
     assert not CONTROL_TOKENS.search(suggestion.text)
     assert not UNSENDABLE.search(suggestion.text)
     endings = set(re.findall(r"\r\n|\r|\n", suggestion.text))

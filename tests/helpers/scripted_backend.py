@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-
 from treefill.engine.api import TokenId
 from treefill.engine.backend import PREFILL_CHUNK, Logits
 
@@ -29,7 +28,9 @@ class ScriptedBackend:
             raise RuntimeError("out of memory")
         self._cache.extend(ids)
         self.evaluated.extend(ids)
-        logits = np.linspace(0.5, 0, self._width, dtype=np.float32)  # lower ids first, where the script is barred
+        logits = np.linspace(
+            0.5, 0, self._width, dtype=np.float32
+        )  # lower ids first, where the script is barred
         logits[self._script(tuple(self._cache))] = 1
         return logits
 

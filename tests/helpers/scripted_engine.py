@@ -8,6 +8,7 @@ from treefill.engine.api import (
     GenerateRequest,
     Generation,
     TokenId,
+    Vocabulary,
 )
 
 QWEN_CONTROL_TOKENS = (
@@ -54,7 +55,8 @@ class ByteVocabulary:
 class ScriptedEngine:
     """Replays texts as a model would write them: `n_step` characters a token, `should_stop` asked after each.
 
-    A script is a text, or a function of the text that the prompt ends with (its middle, forced bytes included).
+    A script is a text, or a function of the text that the prompt ends with (its middle, forced bytes
+    included).
     """
 
     name = "scripted"
@@ -68,7 +70,8 @@ class ScriptedEngine:
         n_context: int = 32_768,
         is_healing: bool = True,
     ) -> None:
-        self.vocabulary = vocabulary or ByteVocabulary()
+        self.byte_vocabulary = vocabulary or ByteVocabulary()
+        self.vocabulary: Vocabulary = self.byte_vocabulary
         self.n_context = n_context
         self.requests: list[GenerateRequest] = []
         """Every request, for a test to look at."""

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
-
 from treefill.models import ModelFiles, ModelStore
 
 CONTROL_TOKENS = [

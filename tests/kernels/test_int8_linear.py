@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-
 from treefill import _kernels
 
 Floats = NDArray[np.float32]
@@ -68,7 +67,9 @@ def twin(matrix: Matrix, x: Floats) -> Floats:
         x_q = np.rint(part * inverse).astype(np.int32)
         dot = x_q @ matrix.q[:, group * 64 : group * 64 + 64].astype(np.int32).T
         both = matrix.scale[:, group].astype(np.float32) * (absmax / np.float32(127))
-        acc = (dot.astype(np.float64) * both + acc).astype(np.float32)  # float64 stands in for a fused multiply-add
+        acc = (dot.astype(np.float64) * both + acc).astype(
+            np.float32
+        )  # float64 stands in for a fused multiply-add
     y = acc[:, : matrix.n_outputs]
     return y if matrix.bias is None else y + matrix.bias
 
@@ -128,7 +129,9 @@ def test_extreme_weights_and_activations_do_not_saturate(instruction_set: str) -
     for sign in (1, -1):
         matrix = Matrix(np.full((16, 64), 127 * sign, np.int8), np.ones((16, 1), np.float16), None, 64, 16)
 
-        assert forward(matrix, np.full((1, 64), 5.0, np.float32)).ravel() == pytest.approx(64 * 127 * 5 * sign)
+        assert forward(matrix, np.full((1, 64), 5.0, np.float32)).ravel() == pytest.approx(
+            64 * 127 * 5 * sign
+        )
 
 
 def test_zero_and_not_a_number_activations_do_no_harm(instruction_set: str) -> None:
@@ -159,11 +162,23 @@ def test_many_threads_may_call_at_once() -> None:
 
 def test_shapes_that_do_not_belong_together_are_refused() -> None:
     native = a_matrix(32, 128)
-    good = [native.q.reshape(2, 16, 2, 16, 4).transpose(0, 2, 3, 1, 4).copy(),
-            np.zeros((2, 2, 16), np.uint16), np.zeros((2, 2, 16), np.int16), None, 128, 32]
+    good = [
+        native.q.reshape(2, 16, 2, 16, 4).transpose(0, 2, 3, 1, 4).copy(),
+        np.zeros((2, 2, 16), np.uint16),
+        np.zeros((2, 2, 16), np.int16),
+        None,
+        128,
+        32,
+    ]
     _kernels.Int8Linear(*good)
-    for index, value in [(1, np.zeros((2, 1, 16), np.uint16)), (2, np.zeros((1, 2, 16), np.int16)),
-                         (3, np.zeros(31, np.float32)), (4, 129), (5, 33), (4, 0)]:
+    for index, value in [
+        (1, np.zeros((2, 1, 16), np.uint16)),
+        (2, np.zeros((1, 2, 16), np.int16)),
+        (3, np.zeros(31, np.float32)),
+        (4, 129),
+        (5, 33),
+        (4, 0),
+    ]:
         bad = list(good)
         bad[index] = value
         with pytest.raises(ValueError, match=r"expected|at least"):
@@ -171,14 +186,17 @@ def test_shapes_that_do_not_belong_together_are_refused() -> None:
 
 
 def test_an_unknown_instruction_set_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="'sse9' is not available here; this machine runs: .*scalar"):
+    with pytest.raises(ValueError, match=r"'sse9' is not available here; this machine runs: .*scalar"):
         _kernels.use_instruction_set("sse9")
 
 
 def test_the_environment_forces_an_instruction_set() -> None:
     script = "from treefill import _kernels; print(_kernels.instruction_set())"
     run = subprocess.run(
-        [sys.executable, "-c", script], env=os.environ | {"TREEFILL_ISA": "scalar"}, capture_output=True, text=True
+        [sys.executable, "-c", script],
+        env=os.environ | {"TREEFILL_ISA": "scalar"},
+        capture_output=True,
+        text=True,
     )
 
     assert run.stdout.strip() == "scalar"

@@ -8,9 +8,9 @@
 
 #define SIMDE_NO_NATIVE  // SIMDe would ask for the header that this one stands in for
 #define SIMDE_ENABLE_NATIVE_ALIASES
+#include <math.h>
 #include <simde/x86/avx512.h>
 #include <simde/x86/f16c.h>
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from treefill.app import App
 from treefill.commands.options import AsJson, CacheDir, offset_of, open_app
 from treefill.completion import Anchor, Declined, Suggestion, complete_many
-from treefill.engine.api import CancelFlag, Engine
+from treefill.engine.api import CancelFlag, Engine, Generation
 from treefill.errors import BadInput
 from treefill.syntax.languages import language_of
 from treefill.text import Document, position_at, read_document
@@ -24,22 +24,36 @@ Answer = Suggestion | Declined
 File = Annotated[Path, typer.Argument(help="The file to complete.", show_default=False)]
 Place = Annotated[str, typer.Argument(metavar="LINE:COL", help="Where, counted from 1.", show_default=False)]
 MaxTokens = Annotated[int | None, typer.Option(help="Most tokens to write.", show_default=False)]
-Neighbours = Annotated[list[Path] | None, typer.Option("--neighbour", help="Another file to learn from; repeatable.")]
-Workspace = Annotated[Path | None, typer.Option(help="Neighbours outside this folder are refused.", show_default=False)]
+Neighbours = Annotated[
+    list[Path] | None, typer.Option("--neighbour", help="Another file to learn from; repeatable.")
+]
+Workspace = Annotated[
+    Path | None, typer.Option(help="Neighbours outside this folder are refused.", show_default=False)
+]
 NoReuse = Annotated[bool, typer.Option("--no-reuse", help="Evaluate every prompt token anew.")]
-EngineOption = Annotated[str | None, typer.Option("--engine", help="int8 or bitsandbytes.", show_default=False)]
+EngineOption = Annotated[
+    str | None, typer.Option("--engine", help="int8 or bitsandbytes.", show_default=False)
+]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Which model.", show_default=False)]
 ModeOption = Annotated[str | None, typer.Option("--mode", help="auto, line or block.", show_default=False)]
-LanguageOption = Annotated[str | None, typer.Option("--language", help="The file's language.", show_default=False)]
+LanguageOption = Annotated[
+    str | None, typer.Option("--language", help="The file's language.", show_default=False)
+]
 Candidates = Annotated[int, typer.Option(min=1, max=16, help="How many different suggestions.")]
 Temperature = Annotated[float | None, typer.Option(help="0 takes the likeliest token.", show_default=False)]
 TopK = Annotated[int | None, typer.Option(help="Draw among this many likeliest tokens.", show_default=False)]
-TopP = Annotated[float | None, typer.Option(help="Draw among tokens that reach this probability.", show_default=False)]
+TopP = Annotated[
+    float | None, typer.Option(help="Draw among tokens that reach this probability.", show_default=False)
+]
 Seed = Annotated[int | None, typer.Option(help="The same seed draws the same tokens.", show_default=False)]
-AnchorOption = Annotated[str | None, typer.Option("--anchor", help="Where the prompt is split.", show_default=False)]
+AnchorOption = Annotated[
+    str | None, typer.Option("--anchor", help="Where the prompt is split.", show_default=False)
+]
 TypedFrom = Annotated[
     str | None,
-    typer.Option(metavar="LINE:COL", help="Complete there first, as if the text up to LINE:COL came by typing."),
+    typer.Option(
+        metavar="LINE:COL", help="Complete there first, as if the text up to LINE:COL came by typing."
+    ),
 ]
 
 
@@ -69,7 +83,9 @@ def complete_command(
         max_new_tokens=max_tokens, engine=engine, model=model, mode=mode, temperature=temperature, top_k=top_k,
         top_p=top_p, seed=seed, anchor=anchor, cache_dir=cache_dir,
     )  # fmt: skip
-    document, answers, opened = _answer(app, file, place, language, neighbour, workspace, typed_from, candidates, no_reuse)
+    document, answers, opened = _answer(
+        app, file, place, language, neighbour, workspace, typed_from, candidates, no_reuse
+    )
     if as_json:
         print(json.dumps(completion_json(document, answers, opened.model)))
         return
@@ -105,7 +121,9 @@ def explain_command(
         max_new_tokens=max_tokens, engine=engine, model=model, mode=mode, temperature=temperature, top_k=top_k,
         top_p=top_p, seed=seed, anchor=anchor, cache_dir=cache_dir,
     )  # fmt: skip
-    document, answers, opened = _answer(app, file, place, language, neighbour, workspace, typed_from, 1, no_reuse)
+    document, answers, opened = _answer(
+        app, file, place, language, neighbour, workspace, typed_from, 1, no_reuse
+    )
     if as_json:
         print(json.dumps(completion_json(document, answers, opened.model) | explanation_json(answers[0])))
     else:
@@ -120,7 +138,9 @@ def completion_json(document: Document, answers: Sequence[Answer], model: str) -
         "text": first.text if isinstance(first, Suggestion) else "",
         "range": _range(document, first) if isinstance(first, Suggestion) else None,
         "source": first.source if isinstance(first, Suggestion) else None,
-        "declined": {"reason": str(first.reason), "sentence": first.sentence} if isinstance(first, Declined) else None,
+        "declined": {"reason": str(first.reason), "sentence": first.sentence}
+        if isinstance(first, Declined)
+        else None,
         "n_prompt_tokens": generation.n_prompt_tokens if generation else 0,
         "n_reused_tokens": generation.n_reused_tokens if generation else 0,
         "n_new_tokens": generation.n_new_tokens if generation else 0,
@@ -130,7 +150,9 @@ def completion_json(document: Document, answers: Sequence[Answer], model: str) -
     }
     others = [answer for answer in answers[1:] if isinstance(answer, Suggestion)]
     if others:
-        result["alternatives"] = [{"text": answer.text, "range": _range(document, answer)} for answer in others]
+        result["alternatives"] = [
+            {"text": answer.text, "range": _range(document, answer)} for answer in others
+        ]
     return result
 
 
@@ -142,7 +164,8 @@ def explanation_json(answer: Answer) -> dict[str, Any]:
             "mode": str(explanation.mode),
             "layout": explanation.layout,
             "parts": [
-                {"name": part.name, "n_tokens": part.n_tokens, "text": part.text} for part in explanation.parts
+                {"name": part.name, "n_tokens": part.n_tokens, "text": part.text}
+                for part in explanation.parts
             ],
             "forced": explanation.forced,
             "refused_files": [{"path": r.path, "reason": r.reason} for r in explanation.refusals],
@@ -166,7 +189,7 @@ def _answer(
     no_reuse: bool,
 ) -> tuple[Document, Sequence[Answer], Engine]:
     """Read everything that can be wrong first: the model, which takes seconds to load, comes last."""
-    document = read_document(file, language_of(file, language).id)
+    document = _read(file, language)
     offset = offset_of(document, place)
     start = offset_of(document, typed_from) if typed_from else offset
     if start > offset:
@@ -174,7 +197,7 @@ def _answer(
     request = app.completion_request(
         document,
         offset,
-        neighbours=tuple(_read_neighbour(path) for path in neighbours or []),
+        neighbours=tuple(_read(path) for path in neighbours or []),
         workspace_root=workspace,
         n_candidates=n_candidates,
         reuse=not no_reuse,
@@ -183,13 +206,18 @@ def _answer(
     anchor: Anchor | None = None
     if start < offset:
         untyped = replace(document, text=document.text[:start] + document.text[offset:])
-        before = complete_many(replace(request, document=untyped, offset=start, n_candidates=1), engine, CancelFlag())
+        before = complete_many(
+            replace(request, document=untyped, offset=start, n_candidates=1), engine, CancelFlag()
+        )
         anchor = before[0].anchor
     return document, complete_many(request, engine, CancelFlag(), anchor), engine
 
 
-def _read_neighbour(path: Path) -> Document:
-    return read_document(path, language_of(path).id)
+def _read(path: Path, language: str | None = None) -> Document:
+    document = read_document(
+        path
+    )  # first: that a file is missing matters more than that its name tells no language
+    return replace(document, language=language_of(path, language).id)
 
 
 def _range(document: Document, suggestion: Suggestion) -> dict[str, Any]:
@@ -208,7 +236,13 @@ def _print_explanation(console: Console, answer: Answer, engine: Engine) -> None
     else:
         console.print(Text(f"Nothing suggested ({answer.reason}): ", "bold yellow") + Text(answer.sentence))
     if explanation.parts:
-        table = Table("part", "tokens", "text", title=f"Prompt: {explanation.layout}, {explanation.mode}", title_justify="left")
+        table = Table(
+            "part",
+            "tokens",
+            "text",
+            title=f"Prompt: {explanation.layout}, {explanation.mode}",
+            title_justify="left",
+        )
         for part in explanation.parts:
             table.add_row(Text(part.name), str(part.n_tokens), Text(_shortened(part.text)))
         table.add_row(Text("typed already"), "", Text(repr(explanation.forced)))
@@ -216,23 +250,32 @@ def _print_explanation(console: Console, answer: Answer, engine: Engine) -> None
     for refusal in explanation.refusals:
         console.print(Text(f"Left out {refusal.path}: {refusal.reason}"))
     if explanation.steps:
-        table = Table("filter", "before", "after", title="What the model wrote, cleaned up", title_justify="left")
+        table = Table(
+            "filter", "before", "after", title="What the model wrote, cleaned up", title_justify="left"
+        )
         table.add_row(Text("model"), "", Text(repr(explanation.raw_text)))
         for step in explanation.steps:
             changed = step.before != step.after
-            table.add_row(Text(step.name), Text(repr(step.before) if changed else "="), Text(repr(step.after) if changed else "="))
+            table.add_row(
+                Text(step.name),
+                Text(repr(step.before) if changed else "="),
+                Text(repr(step.after) if changed else "="),
+            )
         console.print(table)
     if generation is not None:
-        n_evaluated = generation.n_prompt_tokens - generation.n_reused_tokens
-        console.print(
-            Text(
-                f"{engine.model} on {engine.name}: {generation.n_prompt_tokens} prompt tokens, "
-                f"{generation.n_reused_tokens} reused, {n_evaluated} evaluated, {generation.n_new_tokens} new "
-                f"({generation.finish}); first token after {generation.ttft_ms:.0f} ms, all after {generation.total_ms:.0f} ms"
-            )
-        )
+        console.print(Text(_figures(generation, engine)))
     if explanation.timings_ms:
         console.print(Text(" · ".join(f"{name} {ms:.1f} ms" for name, ms in explanation.timings_ms)))
+
+
+def _figures(generation: Generation, engine: Engine) -> str:
+    n_evaluated = generation.n_prompt_tokens - generation.n_reused_tokens
+    return (
+        f"{engine.model} on {engine.name}: {generation.n_prompt_tokens} prompt tokens, "
+        f"{generation.n_reused_tokens} reused, {n_evaluated} evaluated; "
+        f"{generation.n_new_tokens} new ({generation.finish}); "
+        f"first token after {generation.ttft_ms:.0f} ms, all after {generation.total_ms:.0f} ms"
+    )
 
 
 def _shortened(text: str, n_most: int = 60) -> str:

@@ -41,7 +41,9 @@ def doctor_command(cache_dir: CacheDir = None, as_json: AsJson = False) -> None:
         console = Console(soft_wrap=True)
         for check in checks:
             mark = Text("OK  ", "green") if check.is_ok else Text("MEND", "bold red")
-            console.print(mark, Text(f"{check.name}: {check.found}" + (f". {check.remedy}" if check.remedy else "")))
+            console.print(
+                mark, Text(f"{check.name}: {check.found}" + (f". {check.remedy}" if check.remedy else ""))
+            )
     if not all(check.is_ok for check in checks):
         raise typer.Exit(1)
 
@@ -56,7 +58,9 @@ def _checks(app: App) -> Iterator[Check]:
 def _python() -> Check:
     is_ok = sys.version_info >= (3, 11)
     remedy = "" if is_ok else "treefill needs Python 3.11 or newer."
-    return Check("python", is_ok, f"{platform.python_version()} on {platform.system()} {platform.machine()}", remedy)
+    return Check(
+        "python", is_ok, f"{platform.python_version()} on {platform.system()} {platform.machine()}", remedy
+    )
 
 
 def _kernels() -> Check:
@@ -65,7 +69,11 @@ def _kernels() -> Check:
         from treefill import _kernels
 
         available = ", ".join(_kernels.instruction_sets())
-        return Check("kernels", True, f"{_kernels.instruction_set()} in use, {_kernels.threads()} threads ({available} run here)")
+        return Check(
+            "kernels",
+            True,
+            f"{_kernels.instruction_set()} in use, {_kernels.threads()} threads ({available} run here)",
+        )
     except ImportError as error:
         return Check("kernels", False, f"not importable ({error})", remedy)
     except ValueError as error:
@@ -74,9 +82,15 @@ def _kernels() -> Check:
 
 def _torch() -> Check:
     try:
-        return Check("torch", True, f"{importlib.metadata.version('torch')}, transformers {importlib.metadata.version('transformers')}")
+        return Check(
+            "torch",
+            True,
+            f"{importlib.metadata.version('torch')}, transformers {importlib.metadata.version('transformers')}",
+        )
     except importlib.metadata.PackageNotFoundError as error:
-        return Check("torch", False, f"{error.name} is not installed", "Install treefill with its dependencies again.")
+        return Check(
+            "torch", False, f"{error.name} is not installed", "Install treefill with its dependencies again."
+        )
 
 
 def _model_and_memory(app: App) -> Iterator[Check]:
@@ -91,5 +105,9 @@ def _model_and_memory(app: App) -> Iterator[Check]:
     yield Check("model", True, f"{files.name} ({family}, {n_bytes / 1e6:,.0f} MB) in {files.folder}")
     free = psutil.virtual_memory().available
     needed = n_bytes + SPARE_BYTES
-    remedy = "" if free >= needed else "Close other programs or choose a smaller model: `treefill model list`."
-    yield Check("memory", free >= needed, f"{free / 1e6:,.0f} MB free, about {needed / 1e6:,.0f} MB needed", remedy)
+    remedy = (
+        "" if free >= needed else "Close other programs or choose a smaller model: `treefill model list`."
+    )
+    yield Check(
+        "memory", free >= needed, f"{free / 1e6:,.0f} MB free, about {needed / 1e6:,.0f} MB needed", remedy
+    )

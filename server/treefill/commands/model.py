@@ -13,7 +13,9 @@ from treefill.commands.options import AsJson, CacheDir, open_app
 model_app = typer.Typer(help="Get, check and choose models.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="A model's name, hub id or path.", show_default=False)]
-OptionalName = Annotated[str | None, typer.Argument(help="A model's name; the one in use if left out.", show_default=False)]
+OptionalName = Annotated[
+    str | None, typer.Argument(help="A model's name; the one in use if left out.", show_default=False)
+]
 Archive = Annotated[Path, typer.Argument(help="A .tar file.", show_default=False)]
 
 
@@ -37,7 +39,9 @@ def list_models(cache_dir: CacheDir = None, as_json: AsJson = False) -> None:
     for model in models:
         mark = "in use" if model.in_use else ""
         on_disk = _megabytes(model.stored_bytes) if model.installed else "-"
-        table.add_row(mark, model.name, model.licence or "not known", _megabytes(model.download_bytes), on_disk)
+        table.add_row(
+            mark, model.name, model.licence or "not known", _megabytes(model.download_bytes), on_disk
+        )
     Console().print(table)
 
 

@@ -13,7 +13,9 @@ from treefill.settings import load_settings
 from treefill.text import Document, offset_at
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
-CacheDir = Annotated[Path | None, typer.Option("--cache-dir", help="Where models are kept.", show_default=False)]
+CacheDir = Annotated[
+    Path | None, typer.Option("--cache-dir", help="Where models are kept.", show_default=False)
+]
 
 _PLACE = re.compile(r"([1-9][0-9]{0,8}):([1-9][0-9]{0,8})")
 

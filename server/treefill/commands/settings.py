@@ -31,7 +31,11 @@ def settings_command(as_json: AsJson = False) -> None:
     table = Table("setting", "value", "from", "meaning")
     for name, field in Settings.model_fields.items():
         style = "" if loaded.origins[name] == "default" else "bold"
-        table.add_row(name, Text(json.dumps(values[name]), style), loaded.origins[name], Text(field.description or ""))
+        table.add_row(
+            name, Text(json.dumps(values[name]), style), loaded.origins[name], Text(field.description or "")
+        )
     console = Console()
     console.print(table)
-    console.print(Text(f"Settings file: {default_file()}" + ("" if default_file().exists() else " (none yet)")))
+    console.print(
+        Text(f"Settings file: {default_file()}" + ("" if default_file().exists() else " (none yet)"))
+    )

@@ -1,6 +1,7 @@
 """One keystroke's journey: surroundings, neighbours, prompt, decode, stop, clean-up.
 
-`complete` is the front door. The engine is seen through `engine.api` only; no tensor, parser or protocol lives here.
+`complete` is the front door. The engine is seen through `engine.api` only; no tensor, parser or protocol
+lives here.
 """
 
 from treefill.completion.complete import Plan, carry_out, complete, complete_many, plan_completion

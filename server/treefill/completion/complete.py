@@ -13,9 +13,10 @@ from treefill.completion.context import Chunk, gather_neighbours, is_secret
 from treefill.completion.fim import FimLayout, choose_layout
 from treefill.completion.mode import choose_mode
 from treefill.completion.postprocess import Drop, Item, Setting, postprocess
-from treefill.completion.prompt import Prompt, build_prompt, choose_anchor
+from treefill.completion.prompt import Healing, Prompt, build_prompt, choose_anchor, shown_middle
 from treefill.completion.request import (
     Anchor,
+    Budgets,
     CompletionRequest,
     Declined,
     Explanation,
@@ -29,8 +30,8 @@ from treefill.completion.stop import stop_rule
 from treefill.engine.api import CancelFlag, Engine, Finish, GenerateRequest, Generation, Sampling, Vocabulary
 from treefill.syntax.languages import language_by_id
 
-N_SPARE_TOKENS = 544
-"""Kept free in the model's context for control tokens, paths and the text between anchor and cursor."""
+N_SPARE_TOKENS = 64
+"""Kept free in the model's context for control tokens and paths."""
 CANDIDATE_TEMPERATURE = 0.6
 """Further candidates are drawn at this temperature where the request itself is greedy."""
 
@@ -61,7 +62,7 @@ def complete(
 def complete_many(
     request: CompletionRequest, engine: Engine, cancel: CancelFlag, previous_anchor: Anchor | None = None
 ) -> tuple[Suggestion | Declined, ...]:
-    """Up to `n_candidates` different suggestions, the request's own first; or the one reason why there is none."""
+    """Up to `n_candidates` different suggestions, the request's own first; or one reason for none."""
     plan = plan_completion(request, engine.vocabulary, engine.n_context, previous_anchor)
     if isinstance(plan, Declined):
         return (plan,)
@@ -90,12 +91,12 @@ def plan_completion(
     mode = choose_mode(request.mode, situation)
     watch.lap("look around")
 
-    budgets = request.budgets.fitted(n_context - request.max_new_tokens - N_SPARE_TOKENS)
+    anchor = choose_anchor(document, request.offset, previous_anchor, request.anchor_policy)
+    budgets = _budgets(request, anchor, vocabulary, n_context)
     neighbours, refusals = gather_neighbours(request, vocabulary, budgets.n_neighbour_tokens)
     watch.lap("neighbours")
 
     layout = choose_layout(vocabulary)
-    anchor = choose_anchor(document, request.offset, previous_anchor, request.anchor_policy)
     prompt = build_prompt(
         document, request.offset, anchor, layout, vocabulary, budgets, neighbours, _repo_name(request)
     )
@@ -105,6 +106,9 @@ def plan_completion(
     if not prompt.ids:
         sentence = "There is no text before the cursor, and the model cannot fill in a middle."
         return Declined(Reason.NO_CONTEXT, sentence, anchor=anchor, explanation=_explain(plan))
+    if len(prompt.ids) + request.max_new_tokens > n_context:
+        sentence = f"The model's context of {n_context} tokens is too small for this line and its answer."
+        return Declined(Reason.TOO_LONG, sentence, anchor=anchor, explanation=_explain(plan))
     return plan
 
 
@@ -160,7 +164,7 @@ def _generate(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
 def _unhealed(plan: Plan, engine: Engine) -> Plan:
     """The same plan with the whole text in the prompt, for a vocabulary that cannot spell the healed tail."""
     request = plan.request
-    budgets = request.budgets.fitted(engine.n_context - request.max_new_tokens - N_SPARE_TOKENS)
+    budgets = _budgets(request, plan.anchor, engine.vocabulary, engine.n_context)
     prompt = build_prompt(
         request.document,
         request.offset,
@@ -170,9 +174,15 @@ def _unhealed(plan: Plan, engine: Engine) -> Plan:
         budgets,
         plan.neighbours,
         _repo_name(request),
-        is_healed=False,
+        healing=Healing.NONE,
     )
     return replace(plan, prompt=prompt)
+
+
+def _budgets(request: CompletionRequest, anchor: Anchor, vocabulary: Vocabulary, n_context: int) -> Budgets:
+    """The request's budgets, smaller where the model's context leaves less beside the text being typed."""
+    n_middle = len(vocabulary.encode(shown_middle(request.document, request.offset, anchor)))
+    return request.budgets.fitted(n_context - request.max_new_tokens - n_middle - N_SPARE_TOKENS)
 
 
 def _explain(plan: Plan) -> Explanation:

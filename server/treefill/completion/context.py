@@ -1,7 +1,8 @@
 """Which pieces of other files the model may see, and which files it never sees.
 
-Chosen by similarity to the lines near the cursor, shown in the order of path and line: similarity decides membership
-only, and the lines compared change at every eighth line, so that a keystroke changes no prompt token.
+Chosen by similarity to the lines near the cursor, shown in the order of path and line: similarity decides
+membership only, and the lines compared change at every eighth line, so that a keystroke changes no prompt
+token.
 """
 
 import re
@@ -94,6 +95,8 @@ def gather_neighbours(
 ) -> tuple[tuple[Chunk, ...], tuple[Refusal, ...]]:
     """The chunks to show, in the order of path and line, and the files that were refused."""
     allowed, refusals = _sort_out(request)
+    if not allowed:
+        return (), tuple(refusals)
     chunks = [chunk for path, document in allowed for chunk in _cut(path, document)]
     chosen = _take(
         _by_similarity(chunks, query_words(request.document, request.offset)), vocabulary, n_budget
@@ -131,7 +134,8 @@ def query_words(document: Document, offset: int) -> frozenset[str]:
     """Identifiers near the cursor, those of the lines being typed left out."""
     line_start, line_end = line_bounds(document.text, offset)
     n_skipped = (count_lines(document.text, line_start) - 1) % QUERY_STEP
-    above = _last_lines(document.text[:line_start], QUERY_LINES_ABOVE + n_skipped)
+    near = document.text[max(0, line_start - 2 * MAX_CHUNK_CHARS) : line_start]
+    above = _last_lines(near, QUERY_LINES_ABOVE + n_skipped)
     below = to_lf(document.text[line_end : line_end + MAX_CHUNK_CHARS]).split("\n")[1 : QUERY_LINES_BELOW + 1]
     return identifiers("\n".join((*above[: len(above) - n_skipped], *below)))
 
@@ -149,8 +153,7 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
 
 def _last_lines(text: str, count: int) -> list[str]:
     """The last whole lines of a text that ends with a line ending, or all there are."""
-    near = to_lf(text[-2 * MAX_CHUNK_CHARS :])
-    return near.split("\n")[:-1][-count:]
+    return to_lf(text).split("\n")[:-1][-count:]
 
 
 def _sort_out(request: CompletionRequest) -> tuple[list[tuple[str, Document]], list[Refusal]]:

@@ -124,7 +124,7 @@ BEGIN_TOKENS = ("<s>", "<bos>", "<|begin_of_text|>", "<｜begin▁of▁sentence�
 
 
 def choose_layout(vocabulary: Vocabulary) -> FimLayout | None:
-    """The first row whose control tokens the vocabulary has; None means that only a prefix can be continued."""
+    """The first row whose control tokens the vocabulary has; None: only a prefix can be continued."""
     return next((layout for layout in LAYOUTS if not missing_tokens(layout, vocabulary)), None)
 
 
@@ -135,7 +135,7 @@ def missing_tokens(layout: FimLayout, vocabulary: Vocabulary) -> tuple[str, ...]
 
 
 def begin_token(layout: FimLayout | None, vocabulary: Vocabulary) -> str | None:
-    """The control token that begins a prompt: the layout's, or any usual one where only a prefix is continued."""
+    """The control token that begins a prompt: the layout's, or any usual one where there is no layout."""
     names = BEGIN_TOKENS if layout is None else (layout.begin,)
     return next((name for name in names if name and vocabulary.control_id(name) is not None), None)
 

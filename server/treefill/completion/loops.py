@@ -10,7 +10,7 @@ _MIN_LOOP_CHARS = 40
 
 
 def find_loop(text: str) -> int | None:
-    """Offset of the first repetition of a loop: what stands before it is said once. None where there is no loop."""
+    """Where a loop's first repetition begins: what stands before it is said once. None without a loop."""
     found = [place for place in (_loop_of_lines(text), _loop_in_line(text)) if place is not None]
     return min(found, default=None)
 

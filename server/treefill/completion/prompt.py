@@ -1,21 +1,25 @@
 """The prompt: which text goes where, how it is cut, and what the model must spell again.
 
-Prefix-suffix-middle with an anchor: the prefix ends at a line start some lines above the cursor, the middle runs from
-there to the cursor. What the user types is then appended at the very end, so that the cached keys and values of
-everything before stay exact from keystroke to keystroke. The suffix is a snapshot taken with the anchor.
+Prefix-suffix-middle with an anchor: the prefix ends at a line start some lines above the cursor, the middle
+runs from there to the cursor. What the user types is then appended at the very end, so that the cached keys
+and values of everything before stay exact from keystroke to keystroke. The suffix is a snapshot taken with
+the anchor.
 
-Token healing: the word being typed and the white space before it are left out of the ids and handed to the engine as
-`forced` bytes, because a token boundary at the cursor is one that the model has seldom seen.
+Token healing: what was typed last is left out of the ids and handed to the engine as `forced` bytes, because
+a token boundary at the cursor is one that the model has seldom seen. After `load(` it writes ` f )`: it was
+trained on the one token `(f`, so an end at `(` tells it that anything but `f` follows. Healed back to `load`,
+it writes `(f)`.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from treefill.completion.context import Chunk
 from treefill.completion.fim import FimLayout, begin_token, control_ids
 from treefill.completion.request import Anchor, Budgets, PromptPart
-from treefill.completion.situation import LOOK_BACK_CHARS, auto_closed_length, cursor_state
+from treefill.completion.situation import MAX_LINE_CHARS, auto_closed_length, cursor_state
 from treefill.engine.api import TokenId, Vocabulary
 from treefill.errors import BadInput
 from treefill.syntax.languages import Language, language_by_id
@@ -27,11 +31,26 @@ MAX_MIDDLE_LINES = 12
 MAX_MIDDLE_CHARS = 2_000
 """An anchor is left behind when the text between it and the cursor grows longer than this."""
 MAX_CHARS_PER_TOKEN = 16
-"""No ordinary text needs more; texts are cut by characters first, so that large files are never tokenised whole."""
+"""No ordinary text needs more; cutting by characters first keeps large files from being tokenised."""
+HASHED_CHARS = 64_000
 CHARS_STEP = 256
 """Lines too long for a budget are cut at multiples of this."""
 
-_TYPED_TAIL = re.compile(r"[ \t]*\w*\Z")
+
+class Healing(StrEnum):
+    """How far the prompt backs up before the cursor."""
+
+    NONE = "none"
+    WORD = "word"
+    """Over the word being typed and the blanks before it."""
+    TOKEN = "token"
+    """Over the word, the punctuation just before it and the blanks before that: what may be one token."""
+
+
+_TYPED_TAIL = {
+    Healing.WORD: re.compile(r"[ \t]*\w*\Z"),
+    Healing.TOKEN: re.compile(r"[ \t]*[^\w\s]{0,4}\w*\Z"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +59,16 @@ class Policy:
 
     n_lines_back: int | None
     """Lines from the cursor's line up to the anchor at least; None splits at the cursor."""
-    is_healed: bool = True
+    healing: Healing = Healing.TOKEN
 
 
 POLICIES: dict[str, Policy] = {
-    "plain": Policy(None, is_healed=False),
+    "plain": Policy(None, Healing.NONE),
     "plain-healed": Policy(None),
     "line": Policy(0),
     **{f"lines-{count}": Policy(count) for count in range(1, 9)},
+    "lines-3-word": Policy(3, Healing.WORD),
+    "lines-3-unhealed": Policy(3, Healing.NONE),
 }
 
 
@@ -72,7 +93,7 @@ def choose_anchor(document: Document, offset: int, previous: Anchor | None, poli
         path=document.path,
         policy=policy,
         offset=anchor_offset,
-        prefix_hash=hash(document.text[:anchor_offset]),
+        prefix_hash=_hash_before(document, anchor_offset),
         suffix=snapshot_suffix(document, offset),
     )
 
@@ -86,15 +107,14 @@ def build_prompt(
     budgets: Budgets,
     neighbours: tuple[Chunk, ...] = (),
     repo_name: str = "",
-    is_healed: bool | None = None,
+    healing: Healing | None = None,
 ) -> Prompt:
-    """Lay out one request for a model. `is_healed` overrules the anchor's policy."""
-    heals = policy_named(anchor.policy).is_healed if is_healed is None else is_healed
-    prefix = _shown_between(document, 0, anchor.offset)
-    middle = _shown_between(document, anchor.offset, offset)
-    middle, tail = split_typed_tail(middle) if heals else (middle, "")
-    prefix = cut_prefix(prefix, budgets.n_prefix_tokens, vocabulary)
-    suffix = cut_suffix(shown(anchor.suffix), budgets.n_suffix_tokens, vocabulary)
+    """Lay out one request for a model. `healing` overrules the anchor's policy."""
+    heals = policy_named(anchor.policy).healing if healing is None else healing
+    middle = shown_middle(document, offset, anchor)
+    middle, tail = split_typed_tail(middle, heals)
+    prefix = cut_prefix(document.text[: anchor.offset], budgets.n_prefix_tokens, vocabulary)
+    suffix = cut_suffix(anchor.suffix, budgets.n_suffix_tokens, vocabulary)
     writer = _Writer(vocabulary)
     writer.control(begin_token(layout, vocabulary))
     if layout is None:
@@ -115,51 +135,65 @@ def policy_named(name: str) -> Policy:
     return POLICIES[name]
 
 
-def split_typed_tail(middle: str) -> tuple[str, str]:
-    """Split off what healing spells again: the word at the end and the blanks before it, never a line ending.
+def split_typed_tail(middle: str, healing: Healing = Healing.TOKEN) -> tuple[str, str]:
+    """Split off what healing spells again; never a line ending.
 
     >>> split_typed_tail("x = fo")
     ('x =', ' fo')
+    >>> split_typed_tail("f(x).fo")
+    ('f(x', ').fo')
     """
-    tail = _TYPED_TAIL.search(middle)
-    at = tail.start() if tail else len(middle)
+    tail = _TYPED_TAIL[healing].search(middle) if healing is not Healing.NONE else None
+    at = _encodable_from(middle, tail.start()) if tail else len(middle)
     return middle[:at], middle[at:]
 
 
 def snapshot_suffix(document: Document, offset: int) -> str:
     """The text right of the cursor, without the closers that editors write by themselves."""
-    language = language_by_id(document.language)
+    state = cursor_state(document, offset, language_by_id(document.language))
     _, line_end = line_bounds(document.text, offset)
-    quote = cursor_state(to_lf(document.text[max(0, offset - LOOK_BACK_CHARS) : offset]), language).quote
-    n_skipped = auto_closed_length(document.text[offset:line_end], quote)
-    start = offset + n_skipped
+    right = document.text[offset : min(line_end, offset + MAX_LINE_CHARS)]
+    start = offset + auto_closed_length(right, state)
     return to_lf(document.text[start : start + SNAPSHOT_CHARS])
+
+
+def shown_middle(document: Document, offset: int, anchor: Anchor) -> str:
+    """The text between anchor and cursor, as the model sees it."""
+    middle = document.text[anchor.offset : offset]
+    return shown(middle.removeprefix("\ufeff") if anchor.offset == 0 else middle)
 
 
 def cut_prefix(text: str, n_budget: int, vocabulary: Vocabulary) -> str:
     """The end of `text` that fits the budget.
 
-    It begins at a place counted from the file's top (a multiple of 64 lines if that leaves half the budget filled,
-    else of 8 lines, else a line, else a multiple of 256 characters in a line), so that it begins at the same place
-    while the user types.
+    It begins at a place counted from the file's top (a multiple of 64 lines if that leaves half the budget
+    filled, else of 8 lines, else a line, else a multiple of 256 characters in a line), so that it begins at
+    the same place while the user types.
     """
     if n_budget <= 0:
         return ""
-    first = max(0, len(text) - n_budget * MAX_CHARS_PER_TOKEN)
-    ids = vocabulary.encode(text[first:])
-    n_over = len(ids) - n_budget
-    if n_over <= 0 and first == 0:
-        return text
-    earliest = first + len(vocabulary.decode(ids[: max(0, n_over)]))
-    half_full = earliest + (len(text) - earliest) // 2
-    cuts = (cut for step in (64, 8, 1) if (cut := _line_cut(text, earliest, step)) is not None)
-    return text[next((cut for cut in cuts if cut <= half_full), _char_cut(text, earliest)) :]
+    first = max(0, len(text) - n_budget * MAX_CHARS_PER_TOKEN) // CHARS_STEP * CHARS_STEP
+    window = shown(text[first:] if first else text.removeprefix("\ufeff"))
+    ids = vocabulary.encode(window)
+    n_over = max(0, len(ids) - n_budget)
+    if n_over == 0 and first == 0:
+        return window
+    earliest = len(vocabulary.decode(ids[:n_over]))
+    half_full = earliest + (len(window) - earliest) // 2
+    first_line = text.count("\n", 0, first)
+    starts = _line_starts(window, earliest, first_line, first == 0 or text[first - 1] == "\n")
+    for step in (64, 8, 1):
+        for start, line in starts:
+            if line % step == 0 and start <= half_full:
+                return window[start:]
+    return window[-(-earliest // CHARS_STEP) * CHARS_STEP :]
 
 
 def cut_suffix(text: str, n_budget: int, vocabulary: Vocabulary) -> str:
     """The beginning of `text` that fits the budget, ended at a line's end where there is one."""
     if n_budget <= 0:
         return ""
+    text = shown(text)
     head = text[: n_budget * MAX_CHARS_PER_TOKEN]
     ids = vocabulary.encode(head)
     if len(ids) <= n_budget and len(head) == len(text):
@@ -176,9 +210,9 @@ def shown(text: str) -> str:
     return without_surrogates(to_lf(text))
 
 
-def _shown_between(document: Document, start: int, end: int) -> str:
-    text = document.text[start:end]
-    return shown(text.removeprefix("\ufeff") if start == 0 else text)
+def _hash_before(document: Document, offset: int) -> int:
+    """Of the text that a prompt could show above `offset`; what lies further up changes no prompt."""
+    return hash(document.text[max(0, offset - HASHED_CHARS) : offset])
 
 
 def _still_holds(anchor: Anchor, document: Document, offset: int, policy: str) -> bool:
@@ -187,21 +221,25 @@ def _still_holds(anchor: Anchor, document: Document, offset: int, policy: str) -
     if not anchor.offset <= offset <= anchor.offset + MAX_MIDDLE_CHARS:
         return False
     is_short = to_lf(document.text[anchor.offset : offset]).count("\n") <= MAX_MIDDLE_LINES
-    is_prefix_same = hash(document.text[: anchor.offset]) == anchor.prefix_hash
+    is_prefix_same = _hash_before(document, anchor.offset) == anchor.prefix_hash
     return is_short and is_prefix_same and snapshot_suffix(document, offset) == anchor.suffix
 
 
 def _anchor_offset(text: str, offset: int, policy: Policy) -> int:
     """Where a new anchor goes.
 
-    A request without a memory must find the anchor of the request before it. So lines are counted from the top and
-    the anchor goes to a multiple of N+1 of them: it lies N to 2N lines back and stays while N+1 lines are typed.
+    A request without a memory must find the anchor of the request before it. So lines are counted from the
+    top and the anchor goes to a multiple of N+1 of them: it lies N to 2N lines back and stays while N+1 lines
+    are typed.
     """
     if policy.n_lines_back is None:
         start, _ = line_bounds(text, offset)
-        return offset - len(split_typed_tail(text[start:offset])[1]) if policy.is_healed else offset
+        return offset - len(split_typed_tail(text[start:offset], policy.healing)[1])
     starts = _line_starts_backwards(text, offset)
     line_start = next(starts)
+    if offset - line_start > MAX_MIDDLE_CHARS:
+        # Half of a middle's length back, and there it stays while the other half is typed.
+        return line_start + (offset - line_start - MAX_MIDDLE_CHARS // 2) // CHARS_STEP * CHARS_STEP
     if policy.n_lines_back == 0:
         return line_start
     period = policy.n_lines_back + 1
@@ -224,32 +262,30 @@ def _line_starts_backwards(text: str, offset: int) -> Iterator[int]:
         yield start
 
 
-def _line_cut(text: str, earliest: int, step: int) -> int | None:
-    """The first line start at or after `earliest` whose number is a multiple of `step`."""
-    if earliest == 0:
-        return 0
-    line = text.count("\n", 0, earliest - 1) + (1 if text[earliest - 1] == "\n" else 0)
-    at = earliest
-    if text[earliest - 1] != "\n":
-        at = text.find("\n", earliest) + 1
+def _line_starts(window: str, earliest: int, first_line: int, begins_line: bool) -> list[tuple[int, int]]:
+    """Offset and number of each line that begins in `window` at or after `earliest`.
+
+    `first_line` is the number of the line that the window's first character belongs to.
+    """
+    starts = [(0, first_line)] if begins_line and earliest == 0 else []
+    at = window.find("\n", max(0, earliest - 1)) + 1
+    line = first_line + window.count("\n", 0, at)
+    while at > 0:
+        starts.append((at, line))
+        at = window.find("\n", at) + 1
         line += 1
-        if at == 0:
-            return None
-    while line % step:
-        at = text.find("\n", at) + 1
-        line += 1
-        if at == 0:
-            return None
-    return at
+    return starts
 
 
-def _char_cut(text: str, earliest: int) -> int:
-    line_start = text.rfind("\n", 0, earliest) + 1
-    return min(len(text), line_start + -(-(earliest - line_start) // CHARS_STEP) * CHARS_STEP)
+def _encodable_from(text: str, at: int) -> int:
+    """The place at or after `at` behind the last half surrogate pair: forced bytes must be UTF-8."""
+    return max(
+        (number + 1 for number in range(at, len(text)) if "\ud800" <= text[number] <= "\udfff"), default=at
+    )
 
 
 class _Writer:
-    """Collects ids and says what they are; text goes through `encode`, so it never becomes a control token."""
+    """Collects ids and says what they are; text goes through `encode`: it never becomes a control token."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary

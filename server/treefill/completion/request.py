@@ -22,6 +22,7 @@ class Reason(StrEnum):
 
     SECRET_FILE = "secret-file"
     NO_CONTEXT = "no-context"
+    TOO_LONG = "too-long"
     CANCELLED = "cancelled"
     UNHEALABLE = "unhealable"
     EMPTY = "empty"
@@ -70,13 +71,13 @@ class CompletionRequest:
     max_new_tokens: int = 64
     max_lines: int = 12
     """A block is cut after this many lines."""
-    sampling: Sampling = Sampling()
+    sampling: Sampling = field(default_factory=Sampling)
     n_candidates: int = 1
     reuse: bool = True
     """False evaluates every prompt token anew."""
     anchor_policy: str = "lines-3"
     """How the prompt is split; see `prompt.POLICIES`."""
-    budgets: Budgets = Budgets()
+    budgets: Budgets = field(default_factory=Budgets)
     secret_patterns: tuple[str, ...] = ()
     """The user's own glob patterns of files whose text never enters a prompt."""
 
@@ -84,7 +85,8 @@ class CompletionRequest:
         """A position outside the text is the caller's mistake, not a completion's."""
         if not 0 <= self.offset <= len(self.document.text):
             raise BadInput(
-                f"offset {self.offset} is outside {self.document.path}: its text has {len(self.document.text)} characters"
+                f"offset {self.offset} is outside {self.document.path}: "
+                f"its text has {len(self.document.text)} characters"
             )
 
 
@@ -143,7 +145,7 @@ class Anchor:
     offset: int
     """Offset in the document; what is typed after it is appended to the prompt's end."""
     prefix_hash: int
-    """Of the text before the anchor, to notice an edit there."""
+    """Of the text just before the anchor, to notice an edit there."""
     suffix: str
     """Snapshot of the text right of the cursor, without what editors close by themselves."""
 

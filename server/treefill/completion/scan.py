@@ -26,11 +26,13 @@ class ScanState:
     """The quote of the string that the point is in, or nothing."""
     comment_end: str = ""
     """What ends the comment that the point is in, or nothing."""
+    hole_quote: str = ""
+    """The quote around a hole of a string, as in f"{x}", that the point is in; `brackets` are its own."""
 
     @property
     def is_code(self) -> bool:
-        """True outside strings and comments."""
-        return not self.quote and not self.comment_end
+        """True outside strings, their holes and comments."""
+        return not self.quote and not self.comment_end and not self.hole_quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Scan:
     opened: tuple[int, ...]
     """Offsets of the brackets that the text opens and leaves open."""
     spans: tuple[tuple[int, int], ...]
-    """From where to where each bracket, string and comment reaches; what is still open reaches past the text's end."""
+    """From where to where each bracket, string and comment reaches; an open one past the text's end."""
 
     @property
     def unmatched(self) -> tuple[Pair, ...]:
@@ -63,7 +65,7 @@ class Scan:
         return tuple(pair for pair in self.pairs if pair.open_offset == BEFORE_TEXT)
 
     def is_enclosed(self, offset: int) -> bool:
-        """True where `offset` lies inside something that the text opened, or in a string or comment of before."""
+        """True where `offset` lies inside what the text opened, or in a string or comment of before."""
         return any(start < offset <= end for start, end in self.spans)
 
     @property
@@ -141,7 +143,8 @@ def state_at(text: str, language: Language) -> ScanState:
 def _code_pattern(language: Language) -> re.Pattern[str]:
     """What matters in code: comment starts, quotes (longest first) and brackets.
 
-    Where an apostrophe is no quote (Rust), a single quoted character is skipped as a whole, so that '{' is not a bracket.
+    Where an apostrophe is no quote (Rust), a single quoted character is skipped as a whole, so that '{' is
+    not a bracket.
     """
     quotes = sorted((*language.long_quotes, *language.quotes), key=len, reverse=True)
     comments = [*(begin for begin, _ in language.block_comment), *language.line_comment]
@@ -153,6 +156,6 @@ def _code_pattern(language: Language) -> re.Pattern[str]:
 
 @cache
 def _string_pattern(quote: str, escape: str, may_span_lines: bool) -> re.Pattern[str]:
-    """What matters inside a string: an escaped character, the closing quote, and the line's end where it ends the string."""
+    """What matters in a string: an escaped character, the closing quote, the line's end if that ends it."""
     escaped = [re.escape(escape) + r"[\s\S]"] if escape else [re.escape(quote) * 2]
     return re.compile("|".join([*escaped, re.escape(quote), *([] if may_span_lines else ["\n"])]))

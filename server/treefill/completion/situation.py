@@ -1,18 +1,26 @@
-"""What surrounds the cursor, looked up once: every later rule reads it here and none touches the document again.
+"""What surrounds the cursor, looked up once: no later rule touches the document again.
 
 All texts here have line feeds only.
 """
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 
-from treefill.completion.scan import CLOSERS, ScanState, scan, state_at
+from treefill.completion.scan import BEFORE_TEXT, CLOSERS, Scan, ScanState, scan, state_at
 from treefill.syntax.languages import Language, Layout
 from treefill.text import Document, indent_of, indent_width, line_bounds, line_ending_at, to_lf
 
-LOOK_BACK_CHARS = 50_000
+LOOK_BACK_CHARS = 48_000
 """How far up strings and brackets are followed; further up they seldom matter and cost time."""
-LOOK_AHEAD_CHARS = 20_000
+LOOK_AHEAD_CHARS = 8_000
+LOOK_STEP = 8_000
+"""The state at multiples of this is remembered, so that a keystroke scans only what is below."""
+MAX_LINE_CHARS = 4_000
+"""Of the cursor's line no more than this is looked at on either side."""
+MAX_RULE_CHARS = 1_000
+"""Longer lines are data: they open no block and their comments are not looked for."""
 N_LINES_ABOVE = 12
 N_LINES_BELOW = 12
 
@@ -66,7 +74,7 @@ class Situation:
     @property
     def auto_closed(self) -> str:
         """The run right of the cursor that an editor may have written by itself."""
-        return self.right[: auto_closed_length(self.right, self.state.quote)]
+        return self.right[: auto_closed_length(self.right, self.state)]
 
     @property
     def is_right_free(self) -> bool:
@@ -81,7 +89,7 @@ class Situation:
     @property
     def opener_line(self) -> str | None:
         """The line that opens the block which a new line here would belong to, or None."""
-        if not self.state.is_code or (self.state.brackets and opens_by_layout(self.language)):
+        if not self.state.is_code or (self.state.brackets and layout_is_grammar(self.language)):
             return None
         if not self.is_blank_line:
             # A word like `where` may be followed by more on its own line; a brace or colon ends it.
@@ -108,13 +116,12 @@ def look_around(document: Document, offset: int, language: Language) -> Situatio
     """Gather the surroundings of `offset`."""
     text = document.text
     start, end = line_bounds(text, offset)
-    before = to_lf(text[max(0, offset - LOOK_BACK_CHARS) : offset])
-    after = to_lf(text[offset : offset + LOOK_AHEAD_CHARS])
-    state = cursor_state(before, language)
-    rest_of_piece = _until_declaration(after, language)
-    closed = scan(rest_of_piece, language, ScanState("", state.quote, state.comment_end))
-    above = to_lf(text[max(0, start - LOOK_BACK_CHARS) : start])
+    start, end = max(start, offset - MAX_LINE_CHARS), min(end, offset + MAX_LINE_CHARS)
+    above = to_lf(text[max(0, start - LOOK_AHEAD_CHARS) : start])
     below = to_lf(text[end : end + LOOK_AHEAD_CHARS])
+    state = cursor_state(document, offset, language)
+    rest_of_piece = _until_declaration(to_lf(text[offset:end]) + below, language)
+    closed = scan(rest_of_piece, language, ScanState("", state.quote, state.comment_end))
     return Situation(
         language=language,
         left=text[start:offset].removeprefix("\ufeff"),
@@ -125,44 +132,79 @@ def look_around(document: Document, offset: int, language: Language) -> Situatio
         lines_below=tuple(_filled(below.split("\n", 4 * N_LINES_BELOW)[: 4 * N_LINES_BELOW])[:N_LINES_BELOW]),
         state=state,
         n_closed_below=sum(pair.text in CLOSERS for pair in closed.unmatched),
-        is_enclosure_closed=not state.is_code
-        and any(start < 0 and end <= len(rest_of_piece) for start, end in closed.spans),
-        indent=indent_style(before, after, language),
+        is_enclosure_closed=_ends_enclosure(closed, state, len(rest_of_piece)),
+        indent=indent_style(above, below, language),
         line_ending=line_ending_at(text, offset),
     )
 
 
-def cursor_state(before: str, language: Language) -> ScanState:
-    """The state at the end of `before`.
+def cursor_state(document: Document, offset: int, language: Language) -> ScanState:
+    """The state at `offset`.
 
-    Where indentation is grammar, a bracket left open above the last declaration in column 0 is one that the user has
-    yet to close: it says nothing about the piece that is being written.
+    Where indentation is grammar, a bracket left open above the last declaration in column 0 is one that the
+    user has yet to close: it says nothing about the piece that is being written.
     """
-    state = state_at(before, language)
-    if not opens_by_layout(language) or not state.brackets:
+    text = document.text
+    first = _line_start_after(text, max(0, offset - LOOK_BACK_CHARS) // LOOK_STEP * LOOK_STEP, offset)
+    near = max(first, _line_start_after(text, offset // LOOK_STEP * LOOK_STEP, offset))
+    found = scan(to_lf(text[near:offset]), language, _state_at_step(to_lf(text[first:near]), language))
+    state = found.state
+    if state.quote:
+        return _hole_or(state, to_lf(text[near:offset])[found.spans[-1][0] + len(state.quote) :], language)
+    if not layout_is_grammar(language) or not state.brackets:
         return state
-    last = max((before.rfind("\n" + word) for word in language.declarations), default=-1)
-    return ScanState(state_at(before[last + 1 :], language).brackets, state.quote, state.comment_end)
+    whole = "\n" + to_lf(text[first:offset])
+    last = max((whole.rfind("\n" + word) for word in language.declarations), default=-1)
+    return ScanState(state_at(whole[last + 1 :], language).brackets, state.quote, state.comment_end)
 
 
-def auto_closed_length(right: str, quote: str) -> int:
+def _hole_or(state: ScanState, body: str, language: Language) -> ScanState:
+    """The state in the hole that the string's `body` has opened, or the string's own state."""
+    inside = state_at(body[-MAX_LINE_CHARS:], language)
+    is_hole = "{" in inside.brackets and inside.is_code
+    return ScanState(inside.brackets, hole_quote=state.quote) if is_hole else state
+
+
+@lru_cache(maxsize=16)
+def _state_at_step(text: str, language: Language) -> ScanState:
+    return state_at(text, language)
+
+
+def _line_start_after(text: str, at: int, limit: int) -> int:
+    """The first line start at or after `at`, or `at` itself where `limit` comes first."""
+    line_feed = text.find("\n", max(0, at - 1), limit)
+    return 0 if at == 0 else line_feed + 1 if line_feed >= 0 else at
+
+
+def auto_closed_length(right: str, state: ScanState) -> int:
     """Length of the run of closers at the start of `right` that an editor may have closed by itself.
 
-    Brackets, the quote of the string that the cursor is in, and `;` `,` `:` after one of them. A quote outside a
-    string is the user's: it opens one.
+    Brackets, the quote of the string that the cursor is in, and `;` `,` `:` after one of them. A quote
+    outside a string is the user's: it opens one.
     """
     at = 0
-    if quote:
-        if not right.startswith(quote):
-            return 0
-        at = len(quote)
+    if state.quote and not right.startswith(state.quote):
+        return 0
+    if state.hole_quote:
+        at = _n_closers(right, 0)
+    enclosing = state.quote or state.hole_quote
+    if enclosing and right.startswith(enclosing, at):
+        at += len(enclosing)
     while at < len(right) and (right[at] in CLOSERS or (at > 0 and right[at] in ";,:")):
+        at += 1
+    return at
+
+
+def _n_closers(text: str, at: int) -> int:
+    while at < len(text) and text[at] in CLOSERS:
         at += 1
     return at
 
 
 def ends_with_opener(line: str, language: Language) -> bool:
     """True where a block may follow `line`; a comment at its end does not count."""
+    if len(line) > MAX_RULE_CHARS:
+        return False
     code = without_comment(line, language).strip().lower()
     heads = language.block_heads
     if heads and not re.match(rf"(?:{'|'.join(heads)})\b|[)\]}}]", code):
@@ -175,6 +217,8 @@ def ends_with_opener(line: str, language: Language) -> bool:
 
 def without_comment(line: str, language: Language) -> str:
     """The line up to its line comment, quotes heeded."""
+    if len(line) > MAX_RULE_CHARS:
+        return line
     for begin in language.line_comment:
         at = line.find(begin)
         while at >= 0:
@@ -184,11 +228,9 @@ def without_comment(line: str, language: Language) -> str:
     return line
 
 
-def indent_style(before: str, after: str, language: Language) -> IndentStyle:
+def indent_style(above: str, below: str, language: Language) -> IndentStyle:
     """The style that most indented lines near the cursor have, the language's own where there are none."""
-    blanks = [
-        indent_of(line) for line in (*before.split("\n")[-400:], *after.split("\n")[:400]) if line.strip()
-    ]
+    blanks = [indent_of(line) for line in (*above.split("\n"), *below.split("\n")) if line.strip()]
     n_tabs = sum(indent.startswith("\t") for indent in blanks)
     n_spaces = sum(indent.startswith(" ") for indent in blanks)
     if not n_tabs and not n_spaces:
@@ -196,15 +238,24 @@ def indent_style(before: str, after: str, language: Language) -> IndentStyle:
     if n_tabs > n_spaces:
         return IndentStyle("\t")
     widths = [len(indent) for indent in blanks if not indent.startswith("\t")]
-    steps = [low - high for high, low in zip(widths, widths[1:], strict=False) if 2 <= low - high <= 8]
+    steps = [low - high for high, low in pairwise(widths) if 2 <= low - high <= 8]
     if not steps:
         return IndentStyle(" " * min((width for width in widths if width >= 2), default=len(language.indent)))
     return IndentStyle(" " * max(sorted(set(steps)), key=steps.count))
 
 
-def opens_by_layout(language: Language) -> bool:
+def layout_is_grammar(language: Language) -> bool:
     """True where indentation is grammar, not manners."""
     return language.layout is Layout.INDENTATION
+
+
+def _ends_enclosure(after: Scan, state: ScanState, length: int) -> bool:
+    """True where the text after the cursor itself ends the string or comment that the cursor is in."""
+    if state.quote:
+        return any(pair.text == state.quote for pair in after.unmatched)
+    return bool(state.comment_end) and any(
+        start == BEFORE_TEXT and end < length for start, end in after.spans
+    )
 
 
 def _until_declaration(after: str, language: Language) -> str:
@@ -212,7 +263,7 @@ def _until_declaration(after: str, language: Language) -> str:
 
     A docstring's quotes below it open the next string, they do not close the one that the cursor is in.
     """
-    if not opens_by_layout(language):
+    if not layout_is_grammar(language):
         return after
     words = "|".join(
         re.escape(word) + (r"\b" if word[-1].isalnum() else "") for word in language.declarations

@@ -1,9 +1,8 @@
-"""Where a suggestion ends: one pure rule, asked after each token while decoding and once more when the text is there.
+"""Where a suggestion ends: one pure rule, asked after each token and once more for the whole text.
 
-Line: at the first line ending after something that is not blank.
-Block: at a dedent out of the block, after the closing of a brace that the buffer opened, at two blank lines, before
-the next declaration at the block's own level, at the end of a statement where blocks have no other mark, at a loop,
-and after so many lines.
+Line: at the first line ending after something that is not blank. Block: at a dedent out of the block, after
+the closing of a brace that the buffer opened, at two blank lines, before the next declaration at the block's
+own level, at the end of a statement where blocks have no other mark, at a loop, and after so many lines.
 """
 
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from treefill.completion.loops import find_loop
 from treefill.completion.request import Mode
 from treefill.completion.scan import CLOSERS, Scan, scan
-from treefill.completion.situation import Situation, ends_with_opener, opens_by_layout
+from treefill.completion.situation import Situation, ends_with_opener, layout_is_grammar
 from treefill.syntax.languages import Layout
 from treefill.text import indent_of, indent_width
 
@@ -44,9 +43,10 @@ def _block_stop(text: str, situation: Situation, max_lines: int) -> int | None:
 
 
 def _closer_stop(text: str, found: Scan, situation: Situation) -> int | None:
-    """After a bracket that closes one of the buffer's, and the closers and punctuation that follow it at once.
+    """After a bracket that closes one of the buffer's, and the closers and punctuation right behind it.
 
-    Where nothing in the buffer closes that bracket yet, the rest of the line is wanted too, unless it opens another.
+    Where nothing in the buffer closes that bracket yet, the rest of the line is wanted too, unless it opens
+    another.
     """
     closers = [pair for pair in found.unmatched if pair.text in CLOSERS]
     if not closers:
@@ -62,7 +62,7 @@ def _closer_stop(text: str, found: Scan, situation: Situation) -> int | None:
 
 
 def _lines_stop(text: str, found: Scan, situation: Situation, max_lines: int) -> int | None:
-    """The rules that look at whole lines; a line is judged as soon as its first character that is not blank is there."""
+    """The rules that look at lines; each is judged as soon as its first visible character is there."""
     floor = _floor_width(text, situation)
     n_filled = n_blank = 0
     previous = ""
@@ -107,7 +107,7 @@ def _is_new_piece(line: str, previous: str, floor: int, situation: Situation) ->
     is_inside_brackets = bool(situation.state.brackets)
     is_closer = line.lstrip()[0] in CLOSERS
     is_dedent = (
-        opens_by_layout(situation.language) and width < floor and not is_inside_brackets and not is_closer
+        layout_is_grammar(situation.language) and width < floor and not is_inside_brackets and not is_closer
     )
     # A decorator or a comment leads to the declaration after it.
     follows_lead = previous.lstrip().startswith(("@", *situation.language.line_comment))
@@ -124,7 +124,7 @@ def _starts_declaration(line: str, situation: Situation) -> bool:
 
 
 def _n_allowed_blank(previous: str, situation: Situation) -> int:
-    """Blank lines that a block may hold in a row: none where it has no mark of its own or has just been closed."""
+    """Blank lines that a block may hold in a row: none where it has no mark or has just been closed."""
     is_closed = situation.language.layout is Layout.BRACES and previous.lstrip().startswith("}")
     return 0 if is_closed or situation.language.layout is Layout.KEYWORDS else 1
 

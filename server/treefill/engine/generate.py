@@ -21,7 +21,9 @@ _Utf8Decoder = getincrementaldecoder("utf-8")
 class Generator:
     """Continues prompts on one session."""
 
-    def __init__(self, session: Session, vocabulary: Vocabulary, n_context: int, control_ids: frozenset[TokenId]) -> None:
+    def __init__(
+        self, session: Session, vocabulary: Vocabulary, n_context: int, control_ids: frozenset[TokenId]
+    ) -> None:
         self._session = session
         self._vocabulary = vocabulary
         self._n_context = n_context
@@ -33,7 +35,9 @@ class Generator:
         run = _Run(request, started=time.perf_counter())
         n_prompt = len(request.prompt_ids)
         if not 0 < n_prompt < self._n_context:
-            raise EngineError(f"The prompt has {n_prompt} tokens; this model takes 1 to {self._n_context - 1}.")
+            raise EngineError(
+                f"The prompt has {n_prompt} tokens; this model takes 1 to {self._n_context - 1}."
+            )
         if not request.reuse:
             self._session.forget()
         n_reused = self._session.reuse(request.prompt_ids)
@@ -67,7 +71,9 @@ class Generator:
         return choose(logits, run.request.sampling, run.random, allowed)
 
     def _allowed(self, remaining: bytes) -> Ids:
-        if self._index is None:  # sorting a large vocabulary takes a while, and prompts without healing never need it
+        if (
+            self._index is None
+        ):  # sorting a large vocabulary takes a while, and prompts without healing never need it
             self._index = PrefixIndex(self._vocabulary)
         return self._index.allowed(remaining)
 

@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from treefill.engine.api import CancelFlag, GenerateRequest, Generation
+from treefill.engine.api import CancelFlag, GenerateRequest, Generation, Vocabulary
 from treefill.engine.backend import Backend
 from treefill.engine.generate import Generator
 from treefill.engine.session import Session
@@ -16,7 +16,7 @@ class LocalEngine:
     def __init__(self, backend: Backend, vocabulary: TokenizerVocabulary, model: str) -> None:
         self.name = backend.name
         self.model = model
-        self.vocabulary = vocabulary
+        self.vocabulary: Vocabulary = vocabulary
         self.n_context = backend.n_context
         self._backend = backend
         self._generator = Generator(Session(backend), vocabulary, backend.n_context, vocabulary.control_ids)

@@ -9,7 +9,9 @@ from treefill.engine.backend import Logits
 Ids = NDArray[np.int64]
 
 
-def choose(logits: Logits, sampling: Sampling, random: np.random.Generator, allowed: Ids | None = None) -> TokenId:
+def choose(
+    logits: Logits, sampling: Sampling, random: np.random.Generator, allowed: Ids | None = None
+) -> TokenId:
     """One token id, among `allowed` where given (ascending ids, at least one)."""
     ids = np.arange(len(logits)) if allowed is None else allowed
     scores = logits if allowed is None else logits[allowed]

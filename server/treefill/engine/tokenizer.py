@@ -19,7 +19,9 @@ class TokenizerVocabulary:
     def __init__(self, path: Path, end_ids: frozenset[TokenId]) -> None:
         """Raises `BrokenModel` when `path` is missing or not a tokenizer."""
         self._tokenizer = _load(path)
-        self._added = {token.content: token_id for token_id, token in self._tokenizer.get_added_tokens_decoder().items()}
+        self._added = {
+            token.content: token_id for token_id, token in self._tokenizer.get_added_tokens_decoder().items()
+        }
         self._control = frozenset(self._added.values())
         self._decode_token = _byte_level if _is_byte_level(self._tokenizer) else _sentencepiece
         self.n_tokens: int = 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values())
@@ -60,7 +62,9 @@ def _load(path: Path) -> Tokenizer:
             tokenizer = Tokenizer.from_str(_with_all_special(path.read_bytes()))
     except Exception as error:  # the library raises plain Exception for whatever it cannot read
         if not path.exists():
-            raise BrokenModel(f"The model has no tokenizer: {path} is missing. Pull the model again.") from None
+            raise BrokenModel(
+                f"The model has no tokenizer: {path} is missing. Pull the model again."
+            ) from None
         raise BrokenModel(f"{path} is not a tokenizer ({error}). Pull the model again.") from error
     tokenizer.encode_special_tokens = True
     tokenizer.normalizer = None

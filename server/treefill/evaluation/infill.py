@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass, field
 
 import treefill
 from treefill.completion import CompletionRequest, Declined, Mode, Suggestion, complete
-from treefill.engine.api import CancelFlag, Engine
+from treefill.engine.api import CancelFlag, Engine, GenerateRequest, Generation, TokenId
 from treefill.evaluation.holes import Hole, Problem
 from treefill.evaluation.judge import passes
 from treefill.evaluation.results import Header, Key, Row
 from treefill.text import Document
 
-ARMS = ("plain", "plain-healed", "line", "lines-3")
+ARMS = ("plain", "plain-healed", "line", "lines-3-word", "lines-3")
 """Policies of the prompt's anchor that are compared unless others are asked for."""
 DOCUMENT_PATH = "solution.py"
 
@@ -73,8 +73,9 @@ def fill_holes(
                 run.n_skipped += len(arms) - len(missing)
                 if not missing or not _is_sound(hole.problem, verdicts, run):
                     continue
+                remembering = _Remembering(engine)
                 for arm in missing:
-                    row, filled = _fill(hole, arm, engine, cancel)
+                    row, filled = _fill(hole, arm, remembering, cancel)
                     if cancel.is_cancelled:
                         return
                     waiting.append((row, verdicts.on(hole.problem, filled)))
@@ -130,6 +131,28 @@ def _is_sound(problem: Problem, verdicts: "_Verdicts", run: Run) -> bool:
 
 def _judged(row: Row, verdict: "Future[bool]") -> Row:
     return Row(**asdict(row) | {"passed": verdict.result()})
+
+
+class _Remembering:
+    """An engine that decodes a prompt once: arms often come to the same one, and greedy decoding to the same text."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.name = engine.name
+        self.model = engine.model
+        self.vocabulary = engine.vocabulary
+        self.n_context = engine.n_context
+        self._engine = engine
+        self._known: dict[tuple[tuple[TokenId, ...], bytes], Generation] = {}
+
+    def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
+        """What the engine wrote, now or before."""
+        key = (request.prompt_ids, request.forced)
+        if key not in self._known:
+            self._known[key] = self._engine.generate(request, cancel)
+        return self._known[key]
+
+    def close(self) -> None:
+        """The engine belongs to the caller, who closes it."""
 
 
 class _Verdicts:

@@ -122,7 +122,7 @@ def checked_config(where: str, raw: Mapping[str, Any]) -> Config:
     `where` names the file in messages. Nothing that could name code to run (`auto_map`) passes.
     """
     model_type: Any = raw.get("model_type")
-    if model_type not in FAMILIES:
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
         known = " and ".join(FAMILIES)
         raise UnsupportedModel(
             f"{where} is a model of the family {str(model_type)[:40]!r}; only {known} can be run."
@@ -171,9 +171,9 @@ def _rope(where: str, raw: Mapping[str, Any]) -> dict[str, Any]:
     given: Any = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
     if not isinstance(given, Mapping):
         raise BrokenModel(f"{where} has no sound rope_parameters.")
-    rope: dict[str, Any] = {key: value for key, value in given.items() if isinstance(value, int | float)}
+    rope: dict[str, Any] = {key: value for key, value in given.items() if _is_number(value)}
     rope["rope_type"] = given.get("rope_type", given.get("type", "default"))
-    if rope["rope_type"] not in ROPE_TYPES:
+    if not isinstance(rope["rope_type"], str) or rope["rope_type"] not in ROPE_TYPES:
         raise UnsupportedModel(
             f"{where} encodes positions by {str(rope['rope_type'])[:40]!r}, which cannot be run."
         )
@@ -189,10 +189,14 @@ def _count(where: str, key: str, value: Any) -> int:
 
 
 def _positive(where: str, key: str, value: Any) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 < value < float("inf"):
+    if not _is_number(value) or value <= 0:
         raise BrokenModel(f"{where} has no sound {key}: {str(value)[:40]}.")
     return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    """A number that stays one as a float: not NaN, not infinite, not an integer of a thousand digits."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -1e30 < value < 1e30
 
 
 def _token(value: Any, vocab_size: int) -> int | None:

@@ -22,9 +22,9 @@ _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 def safe_name(name: str) -> str:
     """A model's name as the name of a folder: `org/name` becomes `org%2Fname`. No two names share one."""
-    safe = quote(name, safe="")
+    safe = quote(name, safe="") if name.isprintable() else ""
     if safe.strip(".") == "" or len(safe) > 200:
-        raise BadInput(f"{name!r} cannot be a model's name.")
+        raise BadInput(f"{name[:80]!r} cannot be a model's name.")
     return safe
 
 

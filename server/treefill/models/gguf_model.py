@@ -76,12 +76,17 @@ class _GgufFloats:
         return self.tensor.shape
 
     def rows(self, start: int, stop: int) -> NDArray[np.float32]:
+        raw = self.mapped[self.tensor.offset : self.tensor.offset + self.tensor.n_bytes]
+        if len(self.shape) == 1:  # its blocks may span what are rows of one number here
+            return self._dequantised(raw)[start:stop]
+        by_row = raw.reshape(self.shape[0], -1)
+        picked = by_row[start:stop] if self.row_order is None else by_row[self.row_order[start:stop]]
+        return self._dequantised(picked).reshape(stop - start, *self.shape[1:])
+
+    def _dequantised(self, picked: NDArray[np.uint8]) -> NDArray[np.float32]:
         from gguf import quants  # slow to import, and only needed for a conversion
         from gguf.constants import GGMLQuantizationType
 
-        raw = self.mapped[self.tensor.offset : self.tensor.offset + self.tensor.n_bytes]
-        by_row = raw.reshape(self.shape[0], -1)
-        picked = by_row[start:stop] if self.row_order is None else by_row[self.row_order[start:stop]]
         kind = GGMLQuantizationType(self.tensor.ggml_type)
         try:
             # An altered scale may be infinite; the conversion looks for that in the result.
@@ -92,7 +97,7 @@ class _GgufFloats:
             raise UnsupportedModel(
                 f"{self.path} stores {self.tensor.name} as {kind.name}, which is not known; take another."
             ) from None
-        return values.reshape(stop - start, *self.shape[1:])
+        return values
 
 
 _OUTER_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
@@ -123,8 +128,11 @@ def _config(header: GgufHeader) -> Config:
     if not isinstance(family, str):
         raise BrokenModel(f"{where} does not say its architecture; download it again.")
 
-    def read(key: str) -> Any:
-        return header.metadata.get(f"{family}.{key}")
+    def read(key: str, prefix: str = family) -> Any:
+        value = header.metadata.get(f"{prefix}.{key}")
+        if isinstance(value, list | np.ndarray):
+            raise UnsupportedModel(f"{where} gives a {key} to every layer, which cannot be run.")
+        return value
 
     embedding = header.tensors.get("token_embd.weight")
     raw = {
@@ -143,9 +151,9 @@ def _config(header: GgufHeader) -> Config:
         "tie_word_embeddings": "output.weight" not in header.tensors,
         "attention_bias": "blk.0.attn_q.bias" in header.tensors,
         "mlp_bias": "blk.0.ffn_gate.bias" in header.tensors,
-        "bos_token_id": header.metadata.get("tokenizer.ggml.bos_token_id"),
-        "eos_token_id": [header.metadata.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot")],
-        "add_bos_token": header.metadata.get("tokenizer.ggml.add_bos_token") is True,
+        "bos_token_id": read("bos_token_id", "tokenizer.ggml"),
+        "eos_token_id": [read(f"{name}_token_id", "tokenizer.ggml") for name in ("eos", "eot")],
+        "add_bos_token": read("add_bos_token", "tokenizer.ggml") is True,
     }
     config = checked_config(where, raw)
     if "rope_freqs.weight" in header.tensors:
@@ -164,7 +172,7 @@ def _bpe(header: GgufHeader) -> BpeVocabulary:
     model = metadata.get("tokenizer.ggml.model")
     if model is None:
         raise BrokenModel(f"{where} has no tokenizer; take a file that has one.")
-    if model != "gpt2":
+    if not isinstance(model, str) or model != "gpt2":
         raise UnsupportedModel(
             f"{where} has a tokenizer of the kind {str(model)[:40]!r}; only byte-level BPE is known."
         )

@@ -61,7 +61,7 @@ class TerminalProgress:
         """Show a bar."""
         self.finish()
         self._bar = RichBar(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             DownloadColumn(),
             TransferSpeedColumn(),

@@ -45,6 +45,11 @@ class StoredManifest:
         """What fetching the source again would bring."""
         return sum(record.n_bytes for record in self.source.values())
 
+    @property
+    def stored_bytes(self) -> int:
+        """What the converted files take."""
+        return sum(record.n_bytes for record in self.files.values())
+
     def to_json(self) -> str:
         """The text of `manifest.json`."""
         return json.dumps(asdict(self), indent=2) + "\n"
@@ -67,7 +72,7 @@ def parse_manifest(where: str, text: bytes) -> StoredManifest:
             raise ValueError("too long")
         document = json.loads(text.decode())
         manifest = StoredManifest(
-            name=_text(document["name"], 200),
+            name=_name(document["name"]),
             format_version=_natural(document["format_version"]),
             licence=None if document["licence"] is None else _text(document["licence"], 200),
             origin=_text(document["origin"], 4096),
@@ -111,9 +116,15 @@ def _records(value: Any) -> dict[str, FileRecord]:
 
 
 def _text(value: Any, n_most: int) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= n_most or not value.isprintable():
+    if not isinstance(value, str) or not 0 < len(value) <= n_most:
         raise ValueError("not a text")
     return value
+
+
+def _name(value: Any) -> str:
+    if not _text(value, 200).isprintable():
+        raise ValueError("not a name")
+    return str(value)
 
 
 def _natural(value: Any) -> int:

@@ -1,6 +1,7 @@
-"""What treefill knows of each language: plain data, one folder a language, read from `grammars/*/language.toml`.
+"""What treefill knows of each language: plain data, read from `grammars/*/language.toml`.
 
-Adding a language touches no code. Parsers and their tables are not loaded here; `Language.wheel` only names them.
+Adding a language touches no code. Parsers and their tables are not loaded here; `Language.wheel` only names
+them.
 """
 
 import tomllib
@@ -145,20 +146,23 @@ def _read_language(folder_name: str, table: Traversable) -> Language:
 
 
 def _language_from(values: dict[str, Any]) -> Language:
-    """Turn a table into a `Language`; a key that no field has raises `TypeError`, as a misspelt argument does."""
+    """Turn a table into a `Language`; an unknown key raises `TypeError`, as a misspelt argument does."""
     if "layout" in values:
         values["layout"] = Layout(values["layout"])
     if "wheel" in values:
         values["wheel"] = Wheel(**values["wheel"])
     if "block_comment" in values:
-        values["block_comment"] = tuple((begin, end) for begin, end in values["block_comment"])
+        pairs = [_strings("block_comment", pair) for pair in values["block_comment"]]
+        values["block_comment"] = tuple((begin, end) for begin, end in pairs)
     for key, value in values.items():
         if isinstance(value, list):
             values[key] = _strings(key, value)
     return Language(**values)
 
 
-def _strings(key: str, values: list[object]) -> tuple[str, ...]:
+def _strings(key: str, values: object) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"{key} holds something that is not a list")
     strings = tuple(value for value in values if isinstance(value, str) and value)
     if len(strings) != len(values):
         raise TypeError(f"{key} holds something that is not text")

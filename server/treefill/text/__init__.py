@@ -1,4 +1,4 @@
-"""Documents by the Language Server Protocol's own rules, in pure Python: text, lines, positions, line endings.
+"""Documents by the Language Server Protocol's own rules: text, lines, positions, line endings.
 
 Used by the front and the core alike. Knows no language, no model and no protocol library.
 """

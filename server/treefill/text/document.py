@@ -27,6 +27,8 @@ def read_document(path: str | Path, language: str | None = None) -> Document:
 
 
 def _read_bytes(path: Path) -> bytes:
+    if "\0" in str(path):
+        raise BadInput(f"{str(path)!r} is not a path that a file can have: check the path")
     try:
         if path.is_dir():
             raise BadInput(f"{path} is a directory: name a file")
@@ -37,7 +39,8 @@ def _read_bytes(path: Path) -> bytes:
         n_bytes = path.stat().st_size
         if n_bytes > MAX_FILE_BYTES:
             raise BadInput(
-                f"{path} is too large ({n_bytes / 1e6:.0f} MB): files up to {MAX_FILE_BYTES // 1_000_000} MB can be completed"
+                f"{path} is too large ({n_bytes / 1e6:.0f} MB): files of up to "
+                f"{MAX_FILE_BYTES // 1_000_000} MB can be completed"
             )
         return path.read_bytes()
     except OSError as error:
@@ -54,5 +57,6 @@ def _decode(path: str | Path, data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadInput(
-            f"{path} is not UTF-8 text (byte {data[error.start]:#04x} at offset {error.start}): save it as UTF-8 first"
+            f"{path} is not UTF-8 text (byte {data[error.start]:#04x} at offset {error.start}): "
+            "save it as UTF-8 first"
         ) from error

@@ -1,4 +1,4 @@
-r"""Lines, positions and line endings, by the protocol's rules: `\n`, `\r\n` and `\r` end a line, nothing else does.
+r"""Lines and positions by the protocol's rules: `\n`, `\r\n` and `\r` end a line, nothing else does.
 
 Python's own `splitlines` is not used anywhere: it also splits at form feeds and U+2028, where no editor does.
 Offsets count code points of the document's text. Lines and columns here count from 1, as editors show them.
@@ -24,7 +24,8 @@ def offset_at(document: Document, line: int, column: int) -> int:
     end = _next_line_end(document.text, start)
     if start + column - 1 > end:
         raise BadInput(
-            f"position {line}:{column} is past the end of line {line} of {document.path}: its last column is {end - start + 1}"
+            f"position {line}:{column} is past the end of line {line} of {document.path}: "
+            f"its last column is {end - start + 1}"
         )
     return start + column - 1
 
@@ -42,7 +43,8 @@ def count_lines(text: str, end: int | None = None) -> int:
 
 def line_bounds(text: str, offset: int) -> tuple[int, int]:
     """Start and end of the line that holds `offset`, its line ending left out."""
-    start = 1 + max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset))
+    start = 1 + text.rfind("\n", 0, offset)
+    start = max(start, 1 + text.rfind("\r", start, offset))
     return start, _next_line_end(text, offset)
 
 
@@ -102,8 +104,10 @@ def _line_start(document: Document, line: int) -> int:
 
 
 def _next_line_end(text: str, offset: int) -> int:
-    end = _LINE_END.search(text, offset)
-    return end.start() if end else len(text)
+    line_feed = text.find("\n", offset)
+    end = line_feed if line_feed >= 0 else len(text)
+    carriage_return = text.find("\r", offset, end)
+    return carriage_return if carriage_return >= 0 else end
 
 
 def _count_line_ends(text: str, end: int) -> int:

@@ -10,7 +10,7 @@ from treefill.completion.postprocess.ends import refuse_empty, restore_line_endi
 from treefill.completion.postprocess.fences import unwrap_fences
 from treefill.completion.postprocess.indentation import fit_indentation
 from treefill.completion.postprocess.item import Drop, Item, Setting
-from treefill.completion.postprocess.overlap import fit_to_suffix
+from treefill.completion.postprocess.overlap import fit_to_suffix, reach_line_end
 from treefill.completion.postprocess.repeats import drop_repeats_above, drop_repeats_below
 from treefill.completion.postprocess.whole import cut_to_whole
 from treefill.completion.request import FilterStep
@@ -28,8 +28,8 @@ CHAIN: tuple[Filter, ...] = (
     trim_end,
     refuse_empty,
     fit_to_suffix,
-    trim_end,
     refuse_empty,
+    reach_line_end,
     restore_line_endings,
 )
 

@@ -7,13 +7,13 @@ from treefill.completion.request import Reason
 
 _ANY_MARKER = re.compile(
     r"<\|[A-Za-z][A-Za-z0-9_]*\|>|<｜[^｜\s]{1,40}｜>|<fim[_-](?:prefix|suffix|middle|pad)>"
-)  # noqa: RUF001
-_UNPRINTABLE = re.compile("[\0\ufffd\ud800-\udfff]")
+)
+_UNPRINTABLE = re.compile("[\0\ufeff\ufffd\ud800-\udfff]")
 
 
 def cut_control_tokens(item: Item, setting: Setting) -> Item | Drop:
     """The text before the first marker; models spell them out when they were trained on them as text."""
-    # Names without a bar (`<s>`, `[PREFIX]`) are markers only for models that use them: pages contain them, too.
+    # Names without a bar (`<s>`, `[PREFIX]`) are markers only for models that use them: pages hold them, too.
     places = [item.text.find(name) for name in setting.control_names]
     places += [
         found.start() for pattern in (_ANY_MARKER, _UNPRINTABLE) if (found := pattern.search(item.text))

@@ -5,11 +5,13 @@ import re
 from treefill.completion.postprocess.item import Drop, Item, Setting
 from treefill.completion.request import Reason
 from treefill.completion.scan import scan
+from treefill.completion.situation import Situation
 
 _FENCE = re.compile(r"^[ \t]*```([\w+#.-]*)[ \t]*$", re.MULTILINE)
 _PROSE = re.compile(
-    r"\s*(?:here(?:'s| is| are)\b|sure[,!.]|certainly[,!.]|of course[,!.]|i(?:'m| am) sorry|i can(?:'t|not)\b|"
-    r"(?:the|this) (?:following|code|function|completed|missing)\b[^\n=({]*[.:]\s*$|to (?:complete|fix|implement) )",
+    r"\s*(?:here(?:'s| is| are)\b|sure[,!.]|certainly[,!.]|of course[,!.]|i(?:'m| am) sorry|i can(?:'t|not)\b"
+    r"|(?:the|this) (?:following|code|function|completed|missing)\b[^\n=({]*[.:]\s*$"
+    r"|to (?:complete|fix|implement) )",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -19,6 +21,7 @@ def unwrap_fences(item: Item, setting: Setting) -> Item | Drop:
     situation = setting.situation
     if situation.language.is_prose or not situation.state.is_code:
         return item
+    item = item.with_text(_without_glued_fence(item.text, situation))
     fences = list(_FENCE.finditer(item.text))
     # A fence inside a docstring is the docstring's own.
     if fences and not scan(item.text[: fences[0].start()], situation.language, situation.state).state.is_code:
@@ -33,3 +36,11 @@ def unwrap_fences(item: Item, setting: Setting) -> Item | Drop:
     end = fences[1].start() if len(fences) > 1 else len(item.text)
     code = item.text[first.end() + 1 : end].rstrip("\n")
     return item.with_text(code) if code.strip() else prose
+
+
+def _without_glued_fence(text: str, situation: Situation) -> str:
+    """Models also end the last line of code with a fence right behind it."""
+    end = text.rstrip()
+    code = end.removesuffix("```")
+    is_glued = code != end and not code.endswith("\n") and "`" not in situation.language.long_quotes
+    return code if is_glued and scan(code, situation.language, situation.state).state.is_code else text

@@ -1,10 +1,10 @@
-"""Give every added line the file's own indentation: tabs or blanks, the width of a step, and the first line."""
+"""Give every added line the file's own indentation: tabs or blanks, and the width of a step."""
 
 from itertools import pairwise
 
 from treefill.completion.postprocess.item import Drop, Item, Setting
 from treefill.completion.scan import CLOSERS, scan
-from treefill.completion.situation import Situation, ends_with_opener, opens_by_layout
+from treefill.completion.situation import Situation, ends_with_opener, layout_is_grammar
 from treefill.syntax.languages import Layout
 from treefill.text import indent_of, indent_width
 
@@ -51,7 +51,7 @@ def _fit_from_blank_line(text: str, situation: Situation) -> str:
 def _first_width(written: int, left: int, situation: Situation) -> int:
     """Columns at which the first line's text begins; never left of the cursor."""
     brackets = situation.state.brackets
-    is_free = bool(brackets) and (brackets[-1] in "([" or opens_by_layout(situation.language))
+    is_free = bool(brackets) and (brackets[-1] in "([" or layout_is_grammar(situation.language))
     if is_free:
         return max(written, left)
     if situation.opener_line is not None:
@@ -59,7 +59,7 @@ def _first_width(written: int, left: int, situation: Situation) -> int:
     if situation.left:
         return left
     # In column 0 the model chooses, where indentation is grammar no deeper than the line above.
-    return min(written, situation.width_above) if opens_by_layout(situation.language) else written
+    return min(written, situation.width_above) if layout_is_grammar(situation.language) else written
 
 
 def _shift(lines: list[str], written: int, width: int, left: int, situation: Situation) -> int:
@@ -67,13 +67,13 @@ def _shift(lines: list[str], written: int, width: int, left: int, situation: Sit
 
     Where braces hold blocks together, lines in column 0 were meant relative to the cursor.
     """
-    others = [indent_width(indent_of(line)) for line in lines[1:] if line.strip()]
-    if not others:
-        return 0
-    if min(others) >= written:
-        return width - written
     # The last line may close the buffer's own brace, further left.
-    inner = [line for line in lines[1 : len(lines) if lines[-1][:1] not in CLOSERS else -1] if line.strip()]
+    has_closer = lines[-1].lstrip()[:1] in ("}", ")", "]")
+    inner = [line for line in lines[1 : len(lines) - has_closer] if line.strip()]
+    if not inner:
+        return 0
+    if min(indent_width(indent_of(line)) for line in inner) >= written:
+        return width - written
     is_relative = any(line[0] not in " \t#" for line in inner)
     return left if is_relative and situation.language.layout is Layout.BRACES else 0
 

@@ -1,8 +1,8 @@
 """Agree with the text right of the cursor: nothing of it comes twice, and nothing of it is lost.
 
-Worked example, `|` the cursor: `f(g(|))` and the model writes `x)) + 1`. Its two closers close what the buffer opened,
-and an editor has closed both already. They cannot be trimmed, because text follows them; so the buffer's `))` is
-replaced, and the text that replaces it writes `))` again in one piece.
+Worked example, `|` the cursor: `f(g(|))` and the model writes `x)) + 1`. Its two closers close what the
+buffer opened, and an editor has closed both already. They cannot be trimmed, because text follows them; so
+the buffer's `))` is replaced, and the text that replaces it writes `))` again in one piece.
 """
 
 from treefill.completion.postprocess.item import Drop, Item, Setting
@@ -21,16 +21,20 @@ def fit_to_suffix(item: Item, setting: Setting) -> Item | Drop:
     n_replaced = _replaced(text, right, situation)
     if n_replaced:
         text = text[: len(text) - _overlap(text, right[n_replaced:], situation)]
-    # Editors show a text of several lines only where it replaces the rest of the line.
-    if "\n" in text and right in (written := text + right[n_replaced:]):
-        return Item(written, len(right))
     if not text.strip() and "\n" not in text:
         return Drop(Reason.NO_CHANGE, "The suggestion already stands right of the cursor.")
     return Item(text, n_replaced)
 
 
+def reach_line_end(item: Item, setting: Setting) -> Item | Drop:
+    """Let a text of several lines replace the rest of the line and write it again: editors want it so."""
+    right = setting.situation.right
+    written = item.text + right[item.n_replaced :]
+    return Item(written, len(right)) if "\n" in item.text and right in written else item
+
+
 def _overlap(text: str, right: str, situation: Situation) -> int:
-    """Length of the longest end of `text` that `right` begins with, and that is not needed by `text` itself."""
+    """Length of the longest end of `text` that `right` begins with and `text` itself does not need."""
     pairs = scan(text, situation.language, situation.state).pairs
     for length in range(min(len(text), len(right)), 0, -1):
         start = len(text) - length
@@ -56,7 +60,7 @@ def _closes_own(pairs: tuple[Pair, ...], start: int) -> bool:
 
 
 def _replaced(text: str, right: str, situation: Situation) -> int:
-    """How much of `right` the text writes again in one piece, up to its last closer of the buffer's brackets."""
+    """How much of `right` the text writes again in one piece, a closer of the buffer's brackets in it."""
     unmatched = _unmatched(text, situation)
     if not unmatched:
         return 0
@@ -73,7 +77,7 @@ def _replaced(text: str, right: str, situation: Situation) -> int:
 
 
 def _without_surplus_closers(text: str, right: str, situation: Situation) -> str:
-    """Cut before the first closer of a bracket that the buffer has closed already, unless it can be written again."""
+    """Cut before the first closer of a bracket that the buffer closes itself, unless it is written again."""
     n_needed = situation.n_needed_closers
     run = situation.auto_closed
     n_closed = 0
@@ -85,12 +89,25 @@ def _without_surplus_closers(text: str, right: str, situation: Situation) -> str
             continue
         if _replaced(text, right, situation) and (pair.text in run or pair.text in right):
             continue
-        return text[: pair.close_offset]
+        return _before_separator(text[: pair.close_offset], right, situation).rstrip()
     return text
 
 
+def _before_separator(text: str, right: str, situation: Situation) -> str:
+    """Where the model wrote the rest of the line in its own way, only what comes before that rest is new.
+
+    With `i < |; ++i) {` and `n; i++` it is `n`: the line goes on with the buffer's own semicolon.
+    """
+    separator = right.lstrip()[:1]
+    if not separator or separator not in ";,:":
+        return text
+    found = scan(text, situation.language, situation.state)
+    places = [at for at, character in enumerate(text) if character == separator and not found.is_enclosed(at)]
+    return text[: places[0]] if places and places[0] > 0 else text
+
+
 def _inside_enclosure(text: str, right: str, situation: Situation) -> str:
-    """Cut before the end of a string or comment that the buffer ends itself, unless that end can be written again."""
+    """Cut before the end of a string or comment that the buffer ends itself, unless it is written again."""
     if situation.state.is_code or not situation.is_enclosure_closed:
         return text
     ends = [
@@ -99,7 +116,7 @@ def _inside_enclosure(text: str, right: str, situation: Situation) -> str:
     if not ends or ends[0] > len(text) or _replaced(text, right, situation):
         return text
     closer = situation.state.quote or situation.state.comment_end
-    return text[: text.rfind(closer, 0, ends[0] + len(closer))]
+    return text[: text.rfind(closer, 0, ends[0] + len(closer))].rstrip()
 
 
 def _fits_open(situation: Situation, n_closed: int, pair: Pair) -> bool:

@@ -37,7 +37,7 @@ def drop_repeats_above(item: Item, setting: Setting) -> Item | Drop:
 
 
 def _without_common_tail(lines: list[str], said: list[str], below: list[str]) -> list[str]:
-    """Drop trailing lines that equal the first lines below one by one, closers on lines of their own included."""
+    """Drop trailing lines that equal the first lines below one by one, lines of closers included."""
     filled = [(number, line) for number, line in enumerate(said) if line]
     for count in range(min(len(filled) - 1, len(below)), 1, -1):
         tail = [line for _, line in filled[-count:]]

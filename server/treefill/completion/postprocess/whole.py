@@ -14,7 +14,7 @@ _WORD_END = re.compile(r"[\w)\]}\"'](?![\w(\[.\"'])")
 
 
 def cut_to_whole(item: Item, setting: Setting) -> Item | Drop:
-    """The text up to where the stop rule ends it; the last line is dropped where the model was cut short in it."""
+    """The text up to where the stop rule ends it, without a last line that the model did not finish."""
     text = item.text
     stop = find_stop(text, setting.mode, setting.situation, setting.max_lines)
     if stop is not None:
@@ -35,7 +35,7 @@ def cut_to_whole(item: Item, setting: Setting) -> Item | Drop:
 
 
 def _until_closed(text: str, situation: Situation) -> str:
-    """Whole lines up to the last after which everything opened is closed again, or all of them where there is none."""
+    """Whole lines up to the last after which everything opened is closed again, or else all of them."""
     lines = text.split("\n")
     for count in range(len(lines), 0, -1):
         part = "\n".join(lines[:count])

@@ -38,7 +38,7 @@ def load_backend(files: ModelFiles, engine: str, n_context: int) -> TorchBackend
 
 
 def build_model(files: ModelFiles, make_linear: MakeLinear) -> Any:
-    """transformers' model over the files' weights, its linear layers made by `make_linear`, in float32."""
+    """Transformers' model over the files' weights, its linear layers made by `make_linear`, in float32."""
     fields = {key: value for key, value in files.config.items() if key != "model_type"}
     # The output matrix is in the file even where it equals the embedding.
     config = AutoConfig.for_model(files.config["model_type"], **fields | {"tie_word_embeddings": False})
@@ -88,14 +88,20 @@ def to_llm_int8(source: nn.Linear) -> nn.Module:
     # It warns at every product that float32 inputs become float16 on their way to int8: that is what it is for.
     logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
     layer: nn.Module = bnb.nn.Linear8bitLt(
-        source.in_features, source.out_features, bias=source.bias is not None, has_fp16_weights=False, threshold=6.0
+        source.in_features,
+        source.out_features,
+        bias=source.bias is not None,
+        has_fp16_weights=False,
+        threshold=6.0,
     )
     layer.weight = bnb.nn.Int8Params(source.weight.data, requires_grad=False, has_fp16_weights=False)
     layer.bias = source.bias
     return layer
 
 
-def _replacement(files: ModelFiles, name: str, module: nn.Module, make_linear: MakeLinear) -> nn.Module | None:
+def _replacement(
+    files: ModelFiles, name: str, module: nn.Module, make_linear: MakeLinear
+) -> nn.Module | None:
     weights = files.weights
     if isinstance(module, nn.Linear) and name in weights.shapes:
         return make_linear(files, name)

@@ -5,6 +5,7 @@ A hub that has not answered within three seconds is given up.
 """
 
 import errno
+import importlib
 import os
 import re
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlsplit
 
 from treefill.errors import BadInput, UnsupportedModel
 from treefill.models.fetch import SourceUnavailable
@@ -72,24 +74,47 @@ def choose_files(repository: str, file: str | None) -> list[HubFile]:
     )
 
 
+def n_kept_bytes(file: HubFile, folder: Path) -> int:
+    """How much of an earlier, broken-off download of `file` can be gone on from."""
+    path = folder / file.name
+    have = path.stat().st_size if path.exists() else 0
+    return have if have <= file.n_bytes else 0
+
+
 def download(file: HubFile, folder: Path, progress: Progress) -> Path:
-    """Fetch one file into `folder`, going on where an earlier try broke off; the caller shows the bar."""
+    """Fetch one file into `folder`, going on where an earlier try broke off; the caller shows the bar.
+
+    `hf_hub_download` begins again in every call, so the step below it is used, which goes on.
+    """
     hub = _hub()
-    watch = FolderWatch(folder, file.n_bytes, progress)
+    from huggingface_hub.file_download import http_get
 
-    def work() -> str:
-        path: str = hub.hf_hub_download(
-            file.repository,
-            file.name,
-            local_dir=folder,
-            etag_timeout=ANSWER_WITHIN_S,
-            endpoint=os.environ.get("HF_ENDPOINT"),
-        )
-        return path
+    path = folder / file.name
+    kept = n_kept_bytes(file, folder)
+    watch = FolderWatch(folder, file.n_bytes - kept, progress)
 
-    path = Path(_mapped(file.repository, hub, lambda: in_thread(work, limit_s=None, look=watch.look)))
+    with path.open("ab") as out:
+        out.truncate(kept)
+
+        def work() -> None:
+            url, headers = _location(hub, file)
+            http_get(url, out, resume_size=kept, headers=headers, expected_size=file.n_bytes)
+
+        # Where this is interrupted, closing the file ends the thread at its next write.
+        _mapped(file.repository, hub, lambda: in_thread(work, limit_s=None, look=watch.look))
     watch.complete()
     return path
+
+
+def _location(hub: ModuleType, file: HubFile) -> tuple[str, dict[str, str]]:
+    """Where the bytes really lie, and the headers to ask for them with: no token goes to another host."""
+    endpoint = os.environ.get("HF_ENDPOINT")
+    url = hub.hf_hub_url(file.repository, file.name, endpoint=endpoint)
+    metadata = hub.get_hf_file_metadata(url, timeout=ANSWER_WITHIN_S, endpoint=endpoint)
+    headers: dict[str, str] = dict(_utils().build_hf_headers())
+    if urlsplit(metadata.location).netloc != urlsplit(url).netloc:
+        headers.pop("authorization", None)
+    return metadata.location, headers
 
 
 def _listing(repository: str) -> Mapping[str, tuple[int, str | None]]:
@@ -108,14 +133,20 @@ def _listing(repository: str) -> Mapping[str, tuple[int, str | None]]:
 
 
 def _hub() -> ModuleType:
+    # Asked here because the library reads it only once, when it is first imported.
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        raise SourceUnavailable("HF_HUB_OFFLINE is set")
     # Nothing that a user did not ask for is told to anybody. The library reads this when first imported.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     import huggingface_hub  # slow to import, and only needed for a download
     import huggingface_hub.errors
-    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
 
-    disable_progress_bars()  # the bar is ours
+    _utils().disable_progress_bars()  # the bar is ours
     return huggingface_hub
+
+
+def _utils() -> Any:
+    return importlib.import_module("huggingface_hub.utils")
 
 
 def _mapped(repository: str, hub: ModuleType, call: Any) -> Any:

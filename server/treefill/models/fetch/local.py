@@ -15,7 +15,7 @@ def looks_like_path(text: str) -> bool:
     separators = {os.sep, os.altsep} - {None}
     begins_as_path = text.startswith((".", "~")) or any(text.startswith(str(sep)) for sep in separators)
     has_suffix = Path(text).suffix.lower() in PICKLES | {".gguf", ".safetensors"} and ":" not in text[2:]
-    return begins_as_path or has_suffix or Path(text).exists()
+    return begins_as_path or has_suffix or _exists(Path(text))
 
 
 def name_of(path: Path) -> str:
@@ -71,3 +71,10 @@ def _pickle(path: Path) -> UnsupportedModel:
     return UnsupportedModel(
         f"{path} is not read, because pickle files can run code; take a .gguf or .safetensors."
     )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # too long to be a path
+        return False

