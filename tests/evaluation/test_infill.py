@@ -51,21 +51,23 @@ def test_declining_inserts_nothing_and_says_why() -> None:
     assert (row.passed, row.exact, row.declined, row.text) == (False, False, "empty", "")
 
 
-def test_text_that_writes_the_rest_of_the_line_again_replaces_it() -> None:
+def test_text_that_writes_the_rest_of_the_line_again_does_not_double_it() -> None:
     """`result += int([[number]])`: the model closes the bracket that stands right of the cursor."""
     (row,) = rows_of("number)\n", hole=hole_of(ADD, 7, Variant.RIGHT))
 
     assert (row.passed, row.exact, row.cut) == (True, True, "brackets")
-    assert (row.text, row.n_replaced) in (("number)", 1), ("number", 0))
+    assert (row.text, row.n_replaced) == ("number", 0)
 
 
 def test_tokens_are_counted() -> None:
-    rows = rows_of("return 2 * n\n", arms=("plain", "plain"[:5]))
-    first = rows[0]
+    """One character is one token here, and the second request shares all of its prompt but the last token."""
+    first, again = rows_of("return 2 * n\n", arms=("plain", "plain"))
+    n_decoded = len("return 2 * n\n")
 
-    assert first.n_reused_tokens == 0
-    assert first.n_evaluated == first.n_prompt_tokens + len("return 2 * n\n")
-    assert rows[1].n_evaluated == first.n_evaluated - rows[1].n_reused_tokens
+    assert (first.n_reused_tokens, first.n_new_tokens) == (0, n_decoded)
+    assert first.n_evaluated == first.n_prompt_tokens + n_decoded
+    assert again.n_reused_tokens == again.n_prompt_tokens - 1
+    assert again.n_evaluated == 1 + n_decoded
 
 
 def test_every_arm_sees_the_same_hole_through_its_own_prompt() -> None:

@@ -31,7 +31,8 @@ def test_a_right_file_passes() -> None:
         "import sys; sys.exit(0)",
         "import os; os._exit(0)",
         "print('passed'); import sys; sys.stdout.flush(); sys.exit()",
-        "import os\nfor end in range(3, 30):\n    try: os.write(end, b'passed')\n    except OSError: pass\nos._exit(0)",
+        "import os\nfor end in range(3, 30):\n"
+        "    try: os.write(end, b'passed')\n    except OSError: pass\nos._exit(0)",
         "return input()",
         "import os; os.kill(os.getpid(), 9)",
     ],

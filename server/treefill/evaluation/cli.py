@@ -17,17 +17,22 @@ from treefill.errors import BadInput
 from treefill.evaluation.fidelity import LogitsModel, measure
 from treefill.evaluation.holes import VARIANTS, Hole, Variant, read_human_eval, schedule
 from treefill.evaluation.infill import ARMS, Run, fill_holes, header_of
+from treefill.evaluation.keystrokes import Keystroke, choose_typings, replay, summarise_keystrokes
 from treefill.evaluation.report import (
     fidelity_json,
     fidelity_markdown,
     infill_json,
     infill_markdown,
     infill_report,
+    keystrokes_json,
+    keystrokes_markdown,
 )
 from treefill.evaluation.results import ResultsFile, read_results
-from treefill.evaluation.texts import choose_windows
+from treefill.evaluation.texts import choose_windows, installed_documents
 from treefill.models.fetch.local import find_files
 from treefill.models.source import open_source
+from treefill.syntax.languages import language_of
+from treefill.text import Document, read_document
 
 eval_app = typer.Typer(help="Measure how good completions are on this machine.", no_args_is_help=True)
 
@@ -43,7 +48,9 @@ Baseline = Annotated[
 ]
 ReportOnly = Annotated[bool, typer.Option("--report-only", help="Fill nothing; report what there is.")]
 
-Files = Annotated[list[Path] | None, typer.Argument(help="Source files to compare on.", show_default=False)]
+Files = Annotated[list[Path] | None, typer.Argument(help="Source files to measure on.", show_default=False)]
+Keys = Annotated[int, typer.Option(min=1, max=1000, help="Characters typed at each place.")]
+Places = Annotated[int, typer.Option(min=1, max=100, help="Places in each file.")]
 Tokens = Annotated[int, typer.Option(min=1, help="How many tokens at least, where there is that much text.")]
 Engines = Annotated[str, typer.Option(help="What is compared with float32, separated by commas.")]
 Source = Annotated[
@@ -72,9 +79,9 @@ def infill_command(
     as_json: AsJson = False,
 ) -> None:
     """Fill holes in the HumanEval problems; the problems' own tests judge."""
-    chosen_arms = chosen(arms)
-    for arm in (*chosen_arms, *([baseline] if baseline else [])):
-        policy_named(arm)
+    chosen_arms = _arms(arms)
+    if baseline is not None:
+        policy_named(baseline)
     chosen_variants = [_variant(name) for name in chosen(variants)]
     is_stopped = False
     if not report_only:
@@ -113,6 +120,38 @@ def _fill(holes: Sequence[Hole], arms: Sequence[str], engine: Engine, path: Path
         for task in run.unsound:
             _stderr().print(f"{task} is left out: its own solution fails its tests on this machine.")
     return False
+
+
+@eval_app.command("keystrokes")
+def keystrokes_command(
+    files: Files = None,
+    arms: ArmsOption = ALL_ARMS,
+    keys: Keys = 40,
+    places: Places = 2,
+    engine: EngineOption = None,
+    model: ModelOption = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Type parts of FILES again and count the tokens that each keystroke evaluates."""
+    chosen_arms = _arms(arms)
+    documents = [read_document(path, language_of(path).id) for path in files or []] or _two_installed()
+    typings = choose_typings(documents, places, keys)
+    if not typings:
+        raise BadInput(f"The files are too short to type {keys} characters again: name longer ones.")
+    opened = open_app(engine=engine, model=model, cache_dir=cache_dir).open_engine()
+    found: list[Keystroke] = []
+    try:
+        with _progress() as progress:
+            n_requests = len(typings) * len(chosen_arms) * (keys + 1)
+            bar = progress.add_task("Typing", total=n_requests, rate="keys")
+            for keystroke in replay(typings, chosen_arms, opened):
+                found.append(keystroke)
+                progress.advance(bar)
+    finally:
+        opened.close()
+    summaries = summarise_keystrokes(found)
+    print(json.dumps(keystrokes_json(summaries)) if as_json else keystrokes_markdown(summaries))
 
 
 @eval_app.command("fidelity")
@@ -160,6 +199,20 @@ def chosen(names: str) -> list[str]:
     if not found:
         raise BadInput(f"{names!r} names nothing: write one or more names, separated by commas.")
     return found
+
+
+def _arms(names: str) -> list[str]:
+    arms = chosen(names)
+    for arm in arms:
+        policy_named(arm)
+    return arms
+
+
+def _two_installed() -> list[Document]:
+    """One Python and one C++ file that every installation has."""
+    documents = list(installed_documents())
+    first_of = {document.language: document for document in reversed(documents)}
+    return [first_of[language] for language in ("python", "cpp") if language in first_of]
 
 
 def _variant(name: str) -> Variant:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from treefill.evaluation.fidelity import MAX_DIVERGENCE, MAX_PERPLEXITY_CHANGE, Fidelity
+from treefill.evaluation.keystrokes import KeystrokeSummary
 from treefill.evaluation.results import Header, Row
 from treefill.evaluation.statistics import Difference, Summary, arms_of, common_rows, compare, summarise
 
@@ -87,17 +88,43 @@ def fidelity_markdown(found: Sequence[Fidelity]) -> str:
     return f"{table(head, rows)}\n\n{targets}"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; columns after the second are numbers and lean right."""
+def keystrokes_json(found: Sequence[KeystrokeSummary]) -> list[dict[str, Any]]:
+    """What was measured as plain values."""
+    return [asdict(line) for line in found]
+
+
+def keystrokes_markdown(found: Sequence[KeystrokeSummary]) -> str:
+    """A table of the tokens evaluated per keystroke."""
+    rows = (
+        (
+            line.arm,
+            str(line.n),
+            f"{line.prompt_median:.0f}",
+            f"{line.evaluated_median:.0f}",
+            f"{line.evaluated_p95:.0f}",
+            str(line.evaluated_max),
+            f"{line.healed_mean:.1f}",
+            f"{line.ttft_ms_median:.0f}",
+        )
+        for line in found
+    )
+    head = ("arm", "keys", "prompt p50", "evaluated p50", "p95", "max", "healed mean", "first token ms p50")
+    return table(head, rows, n_words=1)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], n_words: int = 2) -> str:
+    """A Markdown table; columns after the first `n_words` are numbers and lean right."""
     lines = [head, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    rule = ["-" * width if column < 2 else "-" * (width - 1) + ":" for column, width in enumerate(widths)]
-    return "\n".join(_line(cells, widths) for cells in (head, rule, *lines[1:]))
+    rule = [
+        "-" * width if column < n_words else "-" * (width - 1) + ":" for column, width in enumerate(widths)
+    ]
+    return "\n".join(_line(cells, widths, n_words) for cells in (head, rule, *lines[1:]))
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _line(cells: Sequence[str], widths: Sequence[int], n_words: int) -> str:
     padded = [
-        cell.ljust(width) if column < 2 else cell.rjust(width)
+        cell.ljust(width) if column < n_words else cell.rjust(width)
         for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ]
     return f"| {' | '.join(padded)} |"
