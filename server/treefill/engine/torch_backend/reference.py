@@ -55,10 +55,12 @@ def float_model(files: ModelFiles, source: SourceModel) -> LogitsModel:
 def llm_int8_model(files: ModelFiles, source: SourceModel) -> LogitsModel:
     """The makers' weights as bitsandbytes' LLM.int8, on CUDA where there is one."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = build_model(
-        _from_source(files, source), lambda files, name: to_llm_int8(_float_linear(files, name))
-    )
-    return LogitsModel("bitsandbytes", model.to(device))
+
+    def make_linear(files: ModelFiles, name: str) -> nn.Module:
+        # Moved at once, which quantises it: the float form of all layers together would take gigabytes.
+        return to_llm_int8(_float_linear(files, name)).to(device)
+
+    return LogitsModel("bitsandbytes", build_model(_from_source(files, source), make_linear).to(device))
 
 
 class _SourceWeights(Mapping[str, NDArray[np.float32]]):
