@@ -3,12 +3,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test unit real-model kernels-emulated wheel-test lint fix wheel bench setup model clean
+.PHONY: demo test unit real-model kernels-emulated wheel-test lint fix wheel bench setup setup-tests model clean
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
 
-test: unit kernels-emulated real-model wheel-test
+test: setup-tests unit kernels-emulated real-model wheel-test
 
 unit: setup
 	@$(BIN)/python -m pytest -q
@@ -19,12 +19,13 @@ real-model: setup model
 wheel-test: setup model
 	@$(BIN)/python -m pytest -q -m wheel --timeout 900
 
-# The AVX-512 and AMX kernels on any machine, their instructions emulated.
-kernels-emulated:
-	@cmake -S kernels -B build/emulated -DCMAKE_BUILD_TYPE=Release > build-emulated.log 2>&1 || (cat build-emulated.log; rm build-emulated.log; exit 1)
-	@cmake --build build/emulated > build-emulated.log 2>&1 || (cat build-emulated.log; rm build-emulated.log; exit 1)
-	@rm build-emulated.log
+# The AVX-512 and AMX kernels on any machine, their instructions emulated; and the thread pool. Under sanitizers.
+kernels-emulated: setup-tests
+	@mkdir -p build
+	@cmake -S kernels -B build/emulated -DCMAKE_BUILD_TYPE=Release > build/emulated.log 2>&1 || (cat build/emulated.log; exit 1)
+	@cmake --build build/emulated >> build/emulated.log 2>&1 || (cat build/emulated.log; exit 1)
 	@build/emulated/tests/emulated_isa_test
+	@build/emulated/tests/work_pool_test
 
 lint: setup
 	$(BIN)/ruff format --check .
@@ -49,6 +50,9 @@ model: setup
 
 setup:
 	@$(PYTHON) scripts/setup.py
+
+setup-tests:
+	@$(PYTHON) scripts/setup.py --tests
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

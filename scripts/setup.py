@@ -1,7 +1,8 @@
 """Set up everything that the Makefile's targets need: `.venv`, the pinned packages, the built kernels.
 
 Run by the system's Python with nothing but its standard library. Quick the second time: what was done is remembered
-in `.venv/treefill-setup.json`, and only what has changed since is done again.
+in `.venv/treefill-setup.json`, and only what has changed since is done again. `--tests` also looks for what only
+the tests need.
 """
 
 import hashlib
@@ -55,13 +56,16 @@ def complain_about_missing_packages() -> None:
 
 def needed_packages() -> list[tuple[str, bool]]:
     """Debian's name of each package, and whether what it brings is here."""
-    return [
+    needed = [
         ("python3-venv", has_module("venv") and has_module("ensurepip")),
         ("python3-dev", Path(sysconfig.get_path("include"), "Python.h").exists()),
         ("g++", shutil.which("g++") is not None or shutil.which("c++") is not None),
         ("make", shutil.which("make") is not None),
         ("cmake", shutil.which("cmake") is not None),
     ]
+    if "--tests" in sys.argv:  # emulates the instruction sets that this machine lacks
+        needed.append(("libsimde-dev", Path("/usr/include/simde/x86/avx512.h").exists()))
+    return needed
 
 
 def has_module(name: str) -> bool:

@@ -3,6 +3,7 @@
 Nothing waits at module level: a process makes one `App`, and what it does not use is not loaded.
 """
 
+import glob
 from pathlib import Path
 
 from treefill.completion import Budgets, CompletionRequest, Mode
@@ -10,7 +11,7 @@ from treefill.engine.api import Engine, Sampling
 from treefill.engine.local import LocalEngine
 from treefill.engine.tokenizer import TokenizerVocabulary
 from treefill.models import ModelStore, Progress, silent
-from treefill.settings import Settings
+from treefill.settings import Settings, default_file
 from treefill.text import Document
 
 
@@ -60,5 +61,6 @@ class App:
             reuse=reuse,
             anchor_policy=s.anchor,
             budgets=Budgets(s.n_neighbour_tokens, s.n_prefix_tokens, s.n_suffix_tokens),
-            secret_patterns=tuple(s.secret_patterns),
+            # Our own settings are nobody else's business either.
+            secret_patterns=(*s.secret_patterns, glob.escape(str(default_file().resolve()))),
         )
