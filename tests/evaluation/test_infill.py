@@ -83,7 +83,6 @@ def test_every_arm_sees_the_same_hole_through_its_own_prompt() -> None:
 
     assert [row.arm for row in rows] == ["plain", "line", "lines-3"]
     assert all(row.exact for row in rows)
-    assert len(engine.requests) < len(ARMS), "arms that come to the same prompt share one decoding"
     middles = [engine.middle_of(request) for request in engine.requests]
     assert middles == ["", "    ", "def double(n):\n    "]
 
