@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from treefill.cli import cli
 from treefill.errors import BadInput, TreefillError
-from treefill.evaluation.results import ResultsFile
+from treefill.evaluation.results import ResultsFile, read_results
 from typer.testing import CliRunner
 
 from tests.evaluation.test_results import HEADER
 from tests.evaluation.test_statistics import rows_for
+from tests.helpers.scripted_engine import ScriptedEngine
 
 
 def run(*arguments: str) -> str:
@@ -74,3 +75,49 @@ def test_a_file_too_short_to_type_is_refused_before_a_model_is_loaded(tmp_path: 
 
     with pytest.raises(BadInput, match="too short"):
         run("keystrokes", str(short))
+
+
+class Scripted:
+    """Stands in for the app: opens an engine that writes the same line everywhere, until the user has enough."""
+
+    def __init__(self, n_answers: int | None = None) -> None:
+        self._n_answers = n_answers
+
+    def open_engine(self) -> ScriptedEngine:
+        n_asked = 0
+
+        def write(middle: str) -> str:
+            nonlocal n_asked
+            n_asked += 1
+            if self._n_answers is not None and n_asked > self._n_answers:
+                raise KeyboardInterrupt
+            return "return None\n"
+
+        return ScriptedEngine(write)
+
+
+def fill(monkeypatch: pytest.MonkeyPatch, path: Path, app: Scripted, exit_code: int = 0) -> list[str]:
+    """Fill the first three holes by one arm; the places of the rows on the disk afterwards."""
+    monkeypatch.setattr("treefill.evaluation.cli.open_app", lambda **given: app)
+    arguments = ["eval", "infill", "--results", str(path), "--limit", "3", "--arms", "plain"]
+    result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert result.exit_code == exit_code, result.output
+    return [f"{row.task}:{row.line} {row.variant}" for row in read_results(path)[1]]
+
+
+def test_a_run_that_the_user_stops_leaves_a_file_with_which_the_next_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = fill(monkeypatch, tmp_path / "whole.jsonl", Scripted())
+    stopped = fill(monkeypatch, tmp_path / "stopped.jsonl", Scripted(n_answers=2), exit_code=130)
+    resumed = fill(monkeypatch, tmp_path / "stopped.jsonl", Scripted())
+
+    assert len(whole) == len(set(whole)) == 3
+    assert len(stopped) < 3
+    assert resumed == whole
+
+
+def test_a_run_with_nothing_left_to_do_reports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first = fill(monkeypatch, tmp_path / "rows.jsonl", Scripted())
+
+    assert fill(monkeypatch, tmp_path / "rows.jsonl", Scripted(n_answers=0)) == first

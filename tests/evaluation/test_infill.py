@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from treefill.engine.api import CancelFlag
 from treefill.evaluation.holes import Hole, Problem, Variant, make_hole, schedule
-from treefill.evaluation.infill import ARMS, Run, fill_holes, header_of
+from treefill.evaluation.infill import Run, fill_holes, header_of
 from treefill.evaluation.results import Row
 
 from tests.evaluation.problems import ADD, ONE_LINE
@@ -60,23 +60,29 @@ def test_text_that_writes_the_rest_of_the_line_again_does_not_double_it() -> Non
 
 
 def test_tokens_are_counted() -> None:
-    """One character is one token here, and the second request shares all of its prompt but the last token."""
-    first, again = rows_of("return 2 * n\n", arms=("plain", "plain"))
+    """One character is one token here; the arms' prompts are the same up to the blanks before the cursor."""
+    plain, line = rows_of("return 2 * n\n", arms=("plain", "line"))
     n_decoded = len("return 2 * n\n")
 
-    assert (first.n_reused_tokens, first.n_new_tokens) == (0, n_decoded)
-    assert first.n_evaluated == first.n_prompt_tokens + n_decoded
-    assert again.n_reused_tokens == again.n_prompt_tokens - 1
-    assert again.n_evaluated == 1 + n_decoded
+    assert (plain.n_reused_tokens, plain.n_new_tokens) == (0, n_decoded)
+    assert plain.n_evaluated == plain.n_prompt_tokens + n_decoded
+    assert line.n_reused_tokens == 1 + len("def double(n):\n")  # the control token before the prefix
+
+
+def test_arms_that_come_to_the_same_prompt_share_one_decoding() -> None:
+    engine = ScriptedEngine("return 2 * n\n")
+    first, again = fill_holes([hole_of(ONE_LINE, 2)], ("line", "line"), engine)
+
+    assert len(engine.requests) == 1
+    assert first == again
 
 
 def test_every_arm_sees_the_same_hole_through_its_own_prompt() -> None:
-    engine = ScriptedEngine(lambda middle: " 2 * n\n" if middle.endswith("return") else "return 2 * n\n")
-    rows = list(fill_holes([hole_of(ONE_LINE, 2)], ARMS, engine))
+    engine = ScriptedEngine("return 2 * n\n")
+    rows = list(fill_holes([hole_of(ONE_LINE, 2)], ("plain", "line", "lines-3"), engine))
 
-    assert [row.arm for row in rows] == list(ARMS)
+    assert [row.arm for row in rows] == ["plain", "line", "lines-3"]
     assert all(row.exact for row in rows)
-    assert len(engine.requests) < len(ARMS), "arms that come to the same prompt share one decoding"
     middles = [engine.middle_of(request) for request in engine.requests]
     assert middles == ["", "    ", "def double(n):\n    "]
 

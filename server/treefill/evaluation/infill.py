@@ -4,7 +4,6 @@ Every arm is a policy of the prompt's anchor and sees the same holes. The tests 
 at a time; a row comes out as soon as its verdict is known, in the order of the holes.
 """
 
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -90,9 +89,7 @@ def fill_holes(
 def _fill(hole: Hole, arm: str, engine: Engine, cancel: CancelFlag) -> tuple[Row, str]:
     """A row that is not judged yet, and the filled file."""
     document = Document(DOCUMENT_PATH, hole.text, "python")
-    started = time.perf_counter()
     answer = complete(_request(document, hole.start, arm), engine, cancel)
-    total_ms = (time.perf_counter() - started) * 1000
     filled = answer.applied_to(document) if isinstance(answer, Suggestion) else document.text
     generation = answer.generation
     n_prompt = generation.n_prompt_tokens if generation else 0
@@ -110,7 +107,7 @@ def _fill(hole: Hole, arm: str, engine: Engine, cancel: CancelFlag) -> tuple[Row
         n_reused_tokens=n_reused,
         n_evaluated=n_prompt - n_reused + (len(generation.token_ids) if generation else 0),
         n_new_tokens=generation.n_new_tokens if generation else 0,
-        total_ms=round(total_ms, 1),
+        total_ms=round(generation.total_ms, 1) if generation else 0.0,
         text=answer.text if isinstance(answer, Suggestion) else "",
         n_replaced=answer.end - answer.start if isinstance(answer, Suggestion) else 0,
     )

@@ -52,7 +52,7 @@ class Row:
     """Prompt tokens that were not reused, and decoded ones."""
     n_new_tokens: int
     total_ms: float
-    """The whole journey, from the request to the suggestion."""
+    """What the engine took, on a machine that runs tests beside it."""
     text: str
     """What was inserted."""
     n_replaced: int

@@ -37,7 +37,6 @@ class Summary:
     evaluated_median: float
     """Tokens a request."""
     evaluated_p95: float
-    total_ms_median: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,6 @@ def _summary(arm: str, variant: str, rows: Sequence[Row]) -> Summary:
         declined=_share(row.declined is not None for row in rows),
         evaluated_median=float(np.median(evaluated)),
         evaluated_p95=float(np.percentile(evaluated, 95)),
-        total_ms_median=float(np.median([row.total_ms for row in rows])),
     )
 
 

@@ -22,6 +22,7 @@ from treefill.models.architectures import Kind, SourceModel, layers
 
 N_AT_ONCE = 128
 """Positions in one piece of logits: 80 MB for a vocabulary of 152,000."""
+_ROWS_AT_ONCE = 4096
 
 
 class LogitsModel:
@@ -55,10 +56,12 @@ def float_model(files: ModelFiles, source: SourceModel) -> LogitsModel:
 def llm_int8_model(files: ModelFiles, source: SourceModel) -> LogitsModel:
     """The makers' weights as bitsandbytes' LLM.int8, on CUDA where there is one."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = build_model(
-        _from_source(files, source), lambda files, name: to_llm_int8(_float_linear(files, name))
-    )
-    return LogitsModel("bitsandbytes", model.to(device))
+
+    def make_linear(files: ModelFiles, name: str) -> nn.Module:
+        # Moved at once, which quantises it: the float form of all layers together would take gigabytes.
+        return to_llm_int8(_float_linear(files, name)).to(device)
+
+    return LogitsModel("bitsandbytes", build_model(_from_source(files, source), make_linear).to(device))
 
 
 class _SourceWeights(Mapping[str, NDArray[np.float32]]):
@@ -81,7 +84,14 @@ class _SourceWeights(Mapping[str, NDArray[np.float32]]):
         tensor = self._source.tensor("model.embed_tokens.weight" if is_tied else name)
         if tensor is None:
             raise BrokenModel(f"The model's source lacks the tensor {name}; pull the model again.")
-        return tensor.rows(0, tensor.shape[0])
+        values = np.empty(tensor.shape, np.float32)
+        for start in range(
+            0, len(values), _ROWS_AT_ONCE
+        ):  # a large matrix at once costs several times its size
+            values[start : start + _ROWS_AT_ONCE] = tensor.rows(
+                start, min(start + _ROWS_AT_ONCE, len(values))
+            )
+        return values
 
     def __contains__(self, name: object) -> bool:  # Mapping's own would read the tensor
         return name in self._names
