@@ -45,8 +45,10 @@ wheel: setup
 bench: setup model
 	@$(BIN)/python bench/decode.py
 
+# The default model, and a small one without fill-in-the-middle tokens.
 model: setup
-	@$(BIN)/treefill model pull
+	@$(BIN)/treefill model pull qwen2.5-coder-0.5b
+	@$(BIN)/treefill model pull smollm2-135m
 
 setup:
 	@$(PYTHON) scripts/setup.py

@@ -102,7 +102,12 @@ def check_reuse(engine: Engine, ids: tuple[int, ...]) -> None:
 
 
 def run(engine: Engine, ids: tuple[int, ...], n_new: int, *, reuse: bool) -> tuple[int, ...]:
-    return engine.generate(GenerateRequest(ids, max_new_tokens=n_new, reuse=reuse), CancelFlag()).token_ids
+    written = engine.generate(GenerateRequest(ids, max_new_tokens=n_new, reuse=reuse), CancelFlag()).token_ids
+    if len(written) != n_new:
+        raise SystemExit(
+            f"bench: the model ended after {len(written)} of {n_new} tokens; nothing can be timed."
+        )
+    return written
 
 
 def timed_ms(action: Callable[[], object]) -> float:

@@ -1,9 +1,17 @@
 #include "model/work_pool.h"
 
+#include <system_error>
+
 namespace treefill {
 
 WorkPool::WorkPool(int n_threads) {
-  for (int i = 1; i < n_threads; ++i) workers_.emplace_back([this] { work(); });
+  for (int i = 1; i < n_threads; ++i) {
+    try {
+      workers_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      break;  // the system has no more threads for us: the caller can finish alone
+    }
+  }
 }
 
 WorkPool::~WorkPool() {

@@ -10,6 +10,7 @@ from treefill.completion import Budgets, CompletionRequest, Mode
 from treefill.engine.api import Engine, Sampling
 from treefill.engine.local import LocalEngine
 from treefill.engine.tokenizer import TokenizerVocabulary
+from treefill.errors import BadSetting
 from treefill.models import ModelStore, Progress, silent
 from treefill.settings import Settings, default_file
 from treefill.text import Document
@@ -22,18 +23,23 @@ class App:
         self.settings = settings
         self.store = ModelStore(settings.cache_dir, progress=progress, sources=settings.model_sources)
 
-    def open_engine(self, model: str | None = None, engine: str | None = None) -> Engine:
+    def open_engine(self, model: str | None = None) -> Engine:
         """Load a model that is in the store: the one named, else the setting's, else the one in use.
 
-        Raises `UnknownModel`, with the command that pulls it, when it is not there.
+        Raises `UnknownModel`, with the command that pulls it, when it is not there, and `BadSetting` when
+        TREEFILL_ISA names an instruction set that this machine lacks.
         """
         files = self.store.open(model or self.settings.model or None)
         # Imported here: torch costs seconds, and most commands never run a model.
         from treefill import _kernels
         from treefill.engine.torch_backend import load_backend
 
+        try:
+            _kernels.instruction_set()
+        except ValueError as error:
+            raise BadSetting(f"TREEFILL_ISA: {error}") from None
         _kernels.set_threads(self.settings.threads)
-        backend = load_backend(files, engine or self.settings.engine, self.settings.n_context)
+        backend = load_backend(files, self.settings.engine, self.settings.n_context)
         return LocalEngine(backend, TokenizerVocabulary(files.tokenizer_path, files.end_ids), files.name)
 
     def completion_request(

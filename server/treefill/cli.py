@@ -15,10 +15,10 @@ import typer
 from treefill import __version__
 from treefill.commands.complete import complete_command, explain_command
 from treefill.commands.doctor import doctor_command
+from treefill.commands.evaluate import eval_app
 from treefill.commands.model import model_app
 from treefill.commands.settings import settings_command
 from treefill.errors import TreefillError
-from treefill.evaluation.cli import eval_app
 
 cli = typer.Typer(
     name="treefill",

@@ -1,4 +1,4 @@
-"""Every exception that treefill raises on purpose, and the one way to say "impossible".
+"""Every exception that treefill raises on purpose.
 
     TreefillError                  one clear sentence: what, where, and the remedy
     ├── BadInput                   the caller named a file, position, option or language that cannot be used
@@ -18,11 +18,6 @@
 A completion never raises because there is nothing to suggest: it declines, with a reason.
 `str(error)` is the sentence shown to the user; the command line prints it and exits with 2.
 """
-
-import logging
-import os
-
-log = logging.getLogger(__name__)
 
 
 class TreefillError(Exception):
@@ -79,16 +74,3 @@ class StoreBusy(StoreError):
 
 class EngineError(TreefillError):
     """The model could not be run."""
-
-
-def never(condition: bool, message: str) -> bool:
-    """Say that `condition` cannot be true, and hand it back so that the caller can take the safe road.
-
-    Raises `AssertionError` under `TREEFILL_STRICT=1` (tests set it); logs an error elsewhere.
-    After SQLite's NEVER and rust-analyzer's `never!`.
-    """
-    if condition:
-        if os.environ.get("TREEFILL_STRICT") == "1":
-            raise AssertionError(message)
-        log.error("this should never happen: %s", message)
-    return condition

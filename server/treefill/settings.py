@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import platformdirs
 from pydantic import Field, ValidationError
@@ -26,17 +26,10 @@ from treefill.errors import BadSetting
 
 EngineName = Literal["int8", "bitsandbytes"]
 AnchorPolicy = Literal[
-    "plain",
-    "plain-healed",
-    "line",
-    "lines-1",
-    "lines-2",
-    "lines-3",
-    "lines-5",
-    "lines-8",
-    "lines-3-word",
-    "lines-3-unhealed",
-]
+    "plain", "plain-healed", "line",
+    "lines-1", "lines-2", "lines-3", "lines-4", "lines-5", "lines-6", "lines-7", "lines-8",
+    "lines-3-word", "lines-3-unhealed",
+]  # fmt: skip
 ModeName = Literal["auto", "line", "block"]
 Source = Literal["hub", "wheels"]
 
@@ -111,7 +104,7 @@ class LoadedSettings:
 
     settings: Settings
     origins: Mapping[str, str]
-    """Setting name → `default`, the file's path, the environment variable's name, or `editor`."""
+    """Setting name → `default`, the file's path, the environment variable's name, or who gave it."""
 
 
 def default_file() -> Path:
@@ -122,22 +115,24 @@ def default_file() -> Path:
     )
 
 
-def load_settings(given: Mapping[str, Any] | None = None, file: Path | None = None) -> LoadedSettings:
-    """Gather all sources. `given` is what an editor or the command line hands over; None in it means "not given".
+def load_settings(
+    given: Mapping[str, Any] | None = None, file: Path | None = None, given_by: str = "editor"
+) -> LoadedSettings:
+    """Gather all sources. `given` is what `given_by` hands over; None in it means "not given".
 
     Raises `BadSetting`, naming the setting, its value, where that came from, and what is allowed.
     """
     path = file or default_file()
     handed = {name: value for name, value in (given or {}).items() if value is not None}
     layers = [  # the most important first
-        ("editor", InitSettingsSource(Settings, init_kwargs=handed)),
+        (given_by, InitSettingsSource(Settings, init_kwargs=handed)),
         ("environment", EnvSettingsSource(Settings)),
         (str(path), _FileSource(path)),
     ]
     origins: dict[str, str] = {}
     merged: dict[str, Any] = {}
     for origin, source in layers:
-        for name, value in _values(source).items():
+        for name, value in _values(origin, source).items():
             if name not in merged:
                 merged[name] = value
                 origins[name] = f"TREEFILL_{name.upper()}" if origin == "environment" else origin
@@ -160,12 +155,12 @@ class _FileSource(TomlConfigSettingsSource):
             raise BadSetting(f"The settings file {path} is not TOML: {error}.") from None
 
 
-def _values(source: PydanticBaseSettingsSource) -> dict[str, Any]:
+def _values(origin: str, source: PydanticBaseSettingsSource) -> dict[str, Any]:
     try:
         return source()
     except ValueError as error:
         raise BadSetting(
-            f"A TREEFILL_ variable cannot be read: {error}; lists are written as JSON."
+            f"Settings from the {origin} cannot be read: {error}; lists are written as JSON."
         ) from None
 
 
@@ -179,9 +174,3 @@ def _sentence(error: ValidationError, origins: Mapping[str, str]) -> str:
         return f"There is no setting {name} ({origin}): {remedy}"
     problem = str(first["msg"])[:1].lower() + str(first["msg"])[1:]
     return f"The setting {name} is {first['input']!r} ({origin}): {problem}."
-
-
-def allowed_values(name: str) -> tuple[str, ...]:
-    """The words that a setting may be, where they are few; else nothing."""
-    annotation = Settings.model_fields[name].annotation
-    return tuple(value for value in get_args(annotation) if isinstance(value, str))

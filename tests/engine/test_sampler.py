@@ -23,6 +23,12 @@ def test_a_barred_token_is_never_drawn() -> None:
     assert drawn(Sampling(temperature=50.0)) == {0, 1, 2, 4}
 
 
+@pytest.mark.parametrize("temperature", [1e-40, 1e-300, 5e-324])
+def test_a_tiny_temperature_is_as_good_as_greedy(temperature: float) -> None:
+    assert drawn(Sampling(temperature=temperature)) == {1}
+    assert drawn(Sampling(temperature=temperature, top_p=0.9)) == {1}
+
+
 def test_top_k_keeps_the_likeliest() -> None:
     assert drawn(Sampling(temperature=5.0, top_k=2)) == {1, 4}
 

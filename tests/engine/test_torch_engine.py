@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
-from treefill.engine.api import CancelFlag, GenerateRequest
+from treefill.engine.api import CancelFlag, Finish, GenerateRequest
 from treefill.engine.local import LocalEngine
 from treefill.engine.tokenizer import TokenizerVocabulary
 from treefill.engine.torch_backend import load_backend
+from treefill.engine.torch_backend.modules import HalfEmbedding
 from treefill.errors import EngineError
 from treefill.models import ModelFiles
 
@@ -74,8 +75,11 @@ def test_a_request_that_was_cancelled_leaves_a_usable_cache(engine: LocalEngine)
     request = a_request(engine)
     expected = cold(engine, request)
     flag = CancelFlag()
-    engine.generate(replace(request, reuse=False, should_stop=lambda text: bool(flag.cancel())), flag)
+    cancelled = engine.generate(
+        replace(request, reuse=False, should_stop=lambda text: bool(flag.cancel())), flag
+    )
 
+    assert cancelled.finish is Finish.CANCELLED
     assert engine.generate(request, CancelFlag()).token_ids == expected
 
 
@@ -84,7 +88,7 @@ def test_forced_bytes_begin_the_text(engine: LocalEngine) -> None:
     spelled = b"".join(map(engine.vocabulary.token_bytes, generation.token_ids))
 
     assert spelled.startswith(b" fibo")
-    assert spelled[5:].decode("utf-8", "replace").startswith(generation.text)
+    assert spelled[5:].decode("utf-8", "ignore") == generation.text.replace("\ufffd", "")
 
 
 def test_control_tokens_and_the_unused_tail_are_never_written(engine: LocalEngine) -> None:
@@ -94,6 +98,14 @@ def test_control_tokens_and_the_unused_tail_are_never_written(engine: LocalEngin
 
         assert all(token < engine.vocabulary.n_tokens for token in ids)
         assert not set(ids) & control
+
+
+def test_an_embedding_follows_its_ids_to_their_device() -> None:
+    embedding = HalfEmbedding(np.eye(4, dtype=np.float16))
+
+    assert embedding(torch.tensor([[2]])).tolist() == [[[0, 0, 1, 0]]]
+    if torch.cuda.is_available():
+        assert embedding(torch.tensor([[2]], device="cuda")).device.type == "cuda"
 
 
 def test_a_closed_engine_answers_with_an_error(files: ModelFiles) -> None:

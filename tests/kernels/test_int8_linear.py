@@ -134,12 +134,24 @@ def test_extreme_weights_and_activations_do_not_saturate(instruction_set: str) -
         )
 
 
-def test_zero_and_not_a_number_activations_do_no_harm(instruction_set: str) -> None:
+def test_zero_not_a_number_and_infinite_activations_spoil_no_other_row() -> None:
     matrix = a_matrix(20, 128, bias=False)
-    x = np.zeros((2, 128), np.float32)
+    x = np.zeros((4, 128), np.float32)
     x[1, 3] = np.nan
+    x[2, 3] = np.inf
+    x[3] = np.linspace(-1, 1, 128)
+    alone = forward(matrix, x[3:])
 
-    assert not forward(matrix, x)[0].any()
+    results = []
+    for name in _kernels.instruction_sets():
+        _kernels.use_instruction_set(name)
+        results.append(forward(matrix, x))
+    _kernels.use_instruction_set("")
+
+    for result in results:
+        assert not result[0].any()
+        assert result[3].tobytes() == alone.tobytes()
+        np.testing.assert_array_equal(result[1:3], results[0][1:3])
 
 
 def test_many_threads_may_call_at_once() -> None:
@@ -183,6 +195,21 @@ def test_shapes_that_do_not_belong_together_are_refused() -> None:
         bad[index] = value
         with pytest.raises(ValueError, match=r"expected|at least"):
             _kernels.Int8Linear(*bad)
+
+
+def test_arrays_of_another_type_or_order_are_refused_not_converted() -> None:
+    """A silent copy would cost the memory that mapping saves, and float16 scales cast to integers are all zero."""
+    q = np.zeros((2, 2, 16, 16, 4), np.int8)
+    scale, sums = np.zeros((2, 2, 16), np.uint16), np.zeros((2, 2, 16), np.int16)
+    _kernels.Int8Linear(q, scale, sums, None, 128, 32)
+    for bad in (
+        (q.astype(np.float32), scale, sums),
+        (np.asfortranarray(q), scale, sums),
+        (q, scale.view(np.float16), sums),
+        (q, scale, sums.astype(np.int32)),
+    ):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _kernels.Int8Linear(*bad, None, 128, 32)  # type: ignore[arg-type]
 
 
 def test_an_unknown_instruction_set_is_refused_by_name() -> None:

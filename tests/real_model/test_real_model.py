@@ -182,7 +182,6 @@ def test_complete_as_json_says_all_that_was_promised(
 
 def test_a_model_without_fim_tokens_completes_from_what_stands_before(app: App) -> None:
     """SmolLM2 has no fill-in-the-middle tokens: the prompt is the text before the cursor, and nothing is invented."""
-    app.store.pull("smollm2-135m")
     engine = app.open_engine("smollm2-135m")
     code = "def add(a, b):\n    return a + b\n\n\ndef subtract(a, b):\n    return ‸\n"
     result = answer(app, engine, "m.py", code)

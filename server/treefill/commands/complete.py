@@ -1,8 +1,8 @@
 """`treefill complete` and `treefill explain`: one place in one file, answered as an editor would be."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from treefill.app import App
-from treefill.commands.options import AsJson, CacheDir, offset_of, open_app
-from treefill.completion import Anchor, Declined, Suggestion, complete_many
+from treefill.commands.options import AsJson, CacheDir, EngineOption, ModelOption, offset_of, open_app
+from treefill.completion import Anchor, Declined, Suggestion, complete, complete_many
 from treefill.engine.api import CancelFlag, Engine, Generation
 from treefill.errors import BadInput
 from treefill.syntax.languages import language_of
@@ -31,10 +31,6 @@ Workspace = Annotated[
     Path | None, typer.Option(help="Neighbours outside this folder are refused.", show_default=False)
 ]
 NoReuse = Annotated[bool, typer.Option("--no-reuse", help="Evaluate every prompt token anew.")]
-EngineOption = Annotated[
-    str | None, typer.Option("--engine", help="int8 or bitsandbytes.", show_default=False)
-]
-ModelOption = Annotated[str | None, typer.Option("--model", help="Which model.", show_default=False)]
 ModeOption = Annotated[str | None, typer.Option("--mode", help="auto, line or block.", show_default=False)]
 LanguageOption = Annotated[
     str | None, typer.Option("--language", help="The file's language.", show_default=False)
@@ -57,82 +53,97 @@ TypedFrom = Annotated[
 ]
 
 
-def complete_command(
-    file: File,
-    place: Place,
-    max_tokens: MaxTokens = None,
-    neighbour: Neighbours = None,
-    workspace: Workspace = None,
-    no_reuse: NoReuse = False,
-    engine: EngineOption = None,
-    model: ModelOption = None,
-    mode: ModeOption = None,
-    language: LanguageOption = None,
-    candidates: Candidates = 1,
-    temperature: Temperature = None,
-    top_k: TopK = None,
-    top_p: TopP = None,
-    seed: Seed = None,
-    anchor: AnchorOption = None,
-    typed_from: TypedFrom = None,
-    cache_dir: CacheDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print what would be suggested at LINE:COL of FILE, or why nothing is."""
-    app = open_app(
-        max_new_tokens=max_tokens, engine=engine, model=model, mode=mode, temperature=temperature, top_k=top_k,
-        top_p=top_p, seed=seed, anchor=anchor, cache_dir=cache_dir,
-    )  # fmt: skip
-    document, answers, opened = _answer(
-        app, file, place, language, neighbour, workspace, typed_from, candidates, no_reuse
-    )
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which place is asked for, as the command line says it."""
+
+    file: Path
+    place: str
+    language: str | None
+    neighbours: tuple[Path, ...]
+    workspace: Path | None
+    typed_from: str | None
+    n_candidates: int
+    reuse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came of it."""
+
+    document: Document
+    answers: Sequence[Answer]
+    """The first, and further candidates."""
+    engine: Engine
+
+
+Show = Callable[[Answered, bool], None]
+"""Prints an answer; True for JSON."""
+
+
+def _command(show: Show, help_text: str) -> Callable[..., None]:
+    """A command that asks for one place and shows the answer in its own way."""
+
+    def command(
+        file: File,
+        place: Place,
+        max_tokens: MaxTokens = None,
+        neighbour: Neighbours = None,
+        workspace: Workspace = None,
+        no_reuse: NoReuse = False,
+        engine: EngineOption = None,
+        model: ModelOption = None,
+        mode: ModeOption = None,
+        language: LanguageOption = None,
+        candidates: Candidates = 1,
+        temperature: Temperature = None,
+        top_k: TopK = None,
+        top_p: TopP = None,
+        seed: Seed = None,
+        anchor: AnchorOption = None,
+        typed_from: TypedFrom = None,
+        cache_dir: CacheDir = None,
+        as_json: AsJson = False,
+    ) -> None:
+        app = open_app(
+            max_new_tokens=max_tokens, engine=engine, model=model, mode=mode, temperature=temperature, top_k=top_k,
+            top_p=top_p, seed=seed, anchor=anchor, cache_dir=cache_dir,
+        )  # fmt: skip
+        neighbours = tuple(neighbour or ())
+        asked = Asked(file, place, language, neighbours, workspace, typed_from, candidates, not no_reuse)
+        show(_answer(app, asked), as_json)
+
+    command.__doc__ = help_text
+    return command
+
+
+def _show_completion(answered: Answered, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(completion_json(document, answers, opened.model)))
+        print(json.dumps(completion_json(answered)))
         return
-    for answer in answers:
-        if isinstance(answer, Declined):
-            print(f"Nothing to suggest: {answer.sentence}")
-        else:
-            print(answer.text)
+    for answer in answered.answers:
+        print(f"Nothing to suggest: {answer.sentence}" if isinstance(answer, Declined) else answer.text)
 
 
-def explain_command(
-    file: File,
-    place: Place,
-    max_tokens: MaxTokens = None,
-    neighbour: Neighbours = None,
-    workspace: Workspace = None,
-    no_reuse: NoReuse = False,
-    engine: EngineOption = None,
-    model: ModelOption = None,
-    mode: ModeOption = None,
-    language: LanguageOption = None,
-    temperature: Temperature = None,
-    top_k: TopK = None,
-    top_p: TopP = None,
-    seed: Seed = None,
-    anchor: AnchorOption = None,
-    typed_from: TypedFrom = None,
-    cache_dir: CacheDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Complete, and show how it came about: prompt, reuse, filters and timings, or the reason for declining."""
-    app = open_app(
-        max_new_tokens=max_tokens, engine=engine, model=model, mode=mode, temperature=temperature, top_k=top_k,
-        top_p=top_p, seed=seed, anchor=anchor, cache_dir=cache_dir,
-    )  # fmt: skip
-    document, answers, opened = _answer(
-        app, file, place, language, neighbour, workspace, typed_from, 1, no_reuse
-    )
+def _show_explanation(answered: Answered, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(completion_json(document, answers, opened.model) | explanation_json(answers[0])))
+        print(json.dumps(completion_json(answered) | explanation_json(answered.answers[0])))
     else:
-        _print_explanation(Console(), answers[0], opened)
+        _print_explanation(Console(), answered.answers[0], answered.engine)
 
 
-def completion_json(document: Document, answers: Sequence[Answer], model: str) -> dict[str, Any]:
+complete_command = _command(
+    _show_completion, "Print what would be suggested at LINE:COL of FILE, or why nothing is."
+)
+explain_command = _command(
+    _show_explanation,
+    "Complete, and show how it came about: prompt, reuse, filters and timings, or the reason for declining.",
+)
+
+
+def completion_json(answered: Answered) -> dict[str, Any]:
     """The first answer as programs read it; further candidates under `alternatives`."""
-    first = answers[0]
+    document, first = answered.document, answered.answers[0]
     generation = first.generation
     result: dict[str, Any] = {
         "text": first.text if isinstance(first, Suggestion) else "",
@@ -146,9 +157,9 @@ def completion_json(document: Document, answers: Sequence[Answer], model: str) -
         "n_new_tokens": generation.n_new_tokens if generation else 0,
         "ttft_ms": round(generation.ttft_ms, 1) if generation else 0.0,
         "total_ms": round(generation.total_ms, 1) if generation else 0.0,
-        "model": model,
+        "model": answered.engine.model,
     }
-    others = [answer for answer in answers[1:] if isinstance(answer, Suggestion)]
+    others = [answer for answer in answered.answers[1:] if isinstance(answer, Suggestion)]
     if others:
         result["alternatives"] = [
             {"text": answer.text, "range": _range(document, answer)} for answer in others
@@ -177,40 +188,28 @@ def explanation_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _answer(
-    app: App,
-    file: Path,
-    place: str,
-    language: str | None,
-    neighbours: list[Path] | None,
-    workspace: Path | None,
-    typed_from: str | None,
-    n_candidates: int,
-    no_reuse: bool,
-) -> tuple[Document, Sequence[Answer], Engine]:
-    """Read everything that can be wrong first: the model, which takes seconds to load, comes last."""
-    document = _read(file, language)
-    offset = offset_of(document, place)
-    start = offset_of(document, typed_from) if typed_from else offset
+def _answer(app: App, asked: Asked) -> Answered:
+    """Everything that can be wrong is read first: the model, which takes seconds to load, comes last."""
+    document = _read(asked.file, asked.language)
+    offset = offset_of(document, asked.place)
+    start = offset_of(document, asked.typed_from) if asked.typed_from else offset
     if start > offset:
-        raise BadInput(f"--typed-from {typed_from} lies after {place}: typing goes forward.")
+        raise BadInput(f"--typed-from {asked.typed_from} lies after {asked.place}: typing goes forward.")
     request = app.completion_request(
         document,
         offset,
-        neighbours=tuple(_read(path) for path in neighbours or []),
-        workspace_root=workspace,
-        n_candidates=n_candidates,
-        reuse=not no_reuse,
+        neighbours=tuple(_read(path) for path in asked.neighbours),
+        workspace_root=asked.workspace,
+        n_candidates=asked.n_candidates,
+        reuse=asked.reuse,
     )
     engine = app.open_engine()
     anchor: Anchor | None = None
     if start < offset:
         untyped = replace(document, text=document.text[:start] + document.text[offset:])
-        before = complete_many(
-            replace(request, document=untyped, offset=start, n_candidates=1), engine, CancelFlag()
-        )
-        anchor = before[0].anchor
-    return document, complete_many(request, engine, CancelFlag(), anchor), engine
+        before = replace(request, document=untyped, offset=start, n_candidates=1)
+        anchor = complete(before, engine, CancelFlag()).anchor
+    return Answered(document, complete_many(request, engine, CancelFlag(), anchor), engine)
 
 
 def _read(path: Path, language: str | None = None) -> Document:

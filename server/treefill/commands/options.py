@@ -16,13 +16,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for
 CacheDir = Annotated[
     Path | None, typer.Option("--cache-dir", help="Where models are kept.", show_default=False)
 ]
+EngineOption = Annotated[
+    str | None, typer.Option("--engine", help="int8 or bitsandbytes.", show_default=False)
+]
+ModelOption = Annotated[str | None, typer.Option("--model", help="Which model.", show_default=False)]
 
 _PLACE = re.compile(r"([1-9][0-9]{0,8}):([1-9][0-9]{0,8})")
 
 
 def open_app(**given: Any) -> App:
     """The app for one command: settings from file and environment, overruled by what is `given` and not None."""
-    return App(load_settings(given).settings, progress=TerminalProgress())
+    return App(load_settings(given, given_by="command line").settings, progress=TerminalProgress())
 
 
 def offset_of(document: Document, place: str) -> int:

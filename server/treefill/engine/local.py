@@ -25,9 +25,14 @@ class LocalEngine:
     def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
         """Continue a prompt on the engine's thread and wait for it."""
         try:
-            return self._thread.submit(self._generator.generate, request, cancel).result()
-        except RuntimeError as error:
-            # torch and the executor raise RuntimeError for out of memory, a closed engine and broken shapes alike.
+            future = self._thread.submit(self._generator.generate, request, cancel)
+            return future.result()
+        except KeyboardInterrupt:
+            cancel.cancel()  # or the process would wait for the whole generation before it ends
+            raise
+        except (RuntimeError, MemoryError, ValueError, TypeError, IndexError) as error:
+            # torch raises the first for out of memory, a closed engine and broken shapes alike; the others mean a
+            # model that is not what its configuration says.
             raise EngineError(f"The model could not be run: {error}") from error
 
     def close(self) -> None:

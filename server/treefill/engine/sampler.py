@@ -18,7 +18,7 @@ def choose(
     if sampling.temperature <= 0:
         return int(ids[scores.argmax()])
     kept = _likeliest(scores, sampling)
-    return int(ids[random.choice(kept, p=_softmax(scores[kept] / sampling.temperature))])
+    return int(ids[random.choice(kept, p=_softmax(scores[kept], sampling.temperature))])
 
 
 def _likeliest(scores: Logits, sampling: Sampling) -> Ids:
@@ -27,13 +27,15 @@ def _likeliest(scores: Logits, sampling: Sampling) -> Ids:
     if sampling.top_k > 0:
         order = order[: sampling.top_k]
     if sampling.top_p < 1:
-        probabilities = _softmax(scores[order] / sampling.temperature)
+        probabilities = _softmax(scores[order], sampling.temperature)
         n_before = np.cumsum(probabilities) - probabilities
         order = order[n_before < max(sampling.top_p, 1e-9)]
-    return order[np.isfinite(scores[order])] if np.isfinite(scores[order[0]]) else order[:1]
+    return order
 
 
-def _softmax(scores: NDArray[np.float32]) -> NDArray[np.float64]:
-    exponentials = np.exp(scores.astype(np.float64) - scores.max())
+def _softmax(scores: Logits, temperature: float) -> NDArray[np.float64]:
+    """Probabilities; the best score is taken off first, so that a tiny temperature overflows nothing."""
+    with np.errstate(over="ignore"):  # to minus infinity, whose exponential is the 0 that is meant
+        exponentials = np.exp((scores.astype(np.float64) - float(scores.max())) / temperature)
     probabilities: NDArray[np.float64] = exponentials / exponentials.sum()
     return probabilities

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -24,17 +25,12 @@ MakeLinear = Callable[[ModelFiles, str], nn.Module]
 
 
 def load_backend(files: ModelFiles, engine: str, n_context: int) -> TorchBackend:
-    """`engine` is `int8` (our kernel, CPU) or `bitsandbytes` (LLM.int8, on CUDA where there is one).
+    """A backend by its name: `int8` (our kernel, CPU) or `bitsandbytes` (LLM.int8, on CUDA where there is one).
 
     Raises `UnsupportedModel` when transformers' class has weights that the files do not.
     """
-    # One thread in torch's own loops: they are short, and its barriers stall when another program is busy.
-    torch.set_num_threads(1)
-    bounded = min(n_context, int(files.config["max_position_embeddings"]))
-    if engine == "bitsandbytes":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        return TorchBackend("bitsandbytes", build_model(files, llm_int8_linear).to(device), bounded)
-    return TorchBackend("int8", build_model(files, int8_linear), bounded)
+    build = {"int8": _build_int8, "bitsandbytes": _build_llm_int8}[engine]
+    return TorchBackend(engine, build(files), min(n_context, int(files.config["max_position_embeddings"])))
 
 
 def build_model(files: ModelFiles, make_linear: MakeLinear) -> Any:
@@ -48,6 +44,7 @@ def build_model(files: ModelFiles, make_linear: MakeLinear) -> Any:
         replacement = _replacement(files, name, module, make_linear)
         if replacement is not None:
             model.set_submodule(name, replacement)
+    _fill_norms(files, model)
     _refuse_what_is_missing(files, model)
     return model.eval().requires_grad_(False)
 
@@ -63,18 +60,16 @@ def int8_linear(files: ModelFiles, name: str) -> nn.Module:
 
 def float_linear(files: ModelFiles, name: str) -> nn.Linear:
     """The same layer in float32, for reference and for other libraries to quantise."""
-    weight = torch.from_numpy(dequantise_linear(files.weights.linear(name)))  # [N, K]
-    bias = files.weights.get(f"{name}.bias")
+    return linear_of(dequantise_linear(files.weights.linear(name)), files.weights.get(f"{name}.bias"))
+
+
+def linear_of(weight: NDArray[np.float32], bias: NDArray[np.float32] | None) -> nn.Linear:
+    """Torch's own layer with weights [N, K] and biases [N]."""
     linear = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, device="meta")
-    linear.weight = nn.Parameter(weight, requires_grad=False)
+    linear.weight = nn.Parameter(torch.from_numpy(weight), requires_grad=False)
     if bias is not None:
         linear.bias = nn.Parameter(torch.from_numpy(bias.copy()), requires_grad=False)
     return linear
-
-
-def llm_int8_linear(files: ModelFiles, name: str) -> nn.Module:
-    """The layer as bitsandbytes' LLM.int8."""
-    return to_llm_int8(float_linear(files, name))
 
 
 def to_llm_int8(source: nn.Linear) -> nn.Module:
@@ -99,19 +94,43 @@ def to_llm_int8(source: nn.Linear) -> nn.Module:
     return layer
 
 
+def _build_int8(files: ModelFiles) -> Any:
+    # One thread in torch's own loops: they are short, and its barriers stall when another program is busy.
+    torch.set_num_threads(1)
+    return build_model(files, int8_linear)
+
+
+def _build_llm_int8(files: ModelFiles) -> Any:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+
+    def make_linear(files: ModelFiles, name: str) -> nn.Module:
+        # Moved at once, which quantises it: the float form of all layers together would take gigabytes.
+        return to_llm_int8(float_linear(files, name)).to(device)
+
+    return build_model(files, make_linear).to(device)
+
+
 def _replacement(
     files: ModelFiles, name: str, module: nn.Module, make_linear: MakeLinear
 ) -> nn.Module | None:
+    """What stands in for a module that cannot stay, or None."""
     weights = files.weights
     if isinstance(module, nn.Linear) and name in weights.shapes:
         return make_linear(files, name)
     if isinstance(module, nn.Embedding) and f"{name}.weight" in weights:
         return HalfEmbedding(weights[f"{name}.weight"])
-    if f"{name}.weight" in weights:  # a norm: the module stays and is given its numbers
-        module.weight = nn.Parameter(torch.from_numpy(weights[f"{name}.weight"].copy()), requires_grad=False)
     if name.endswith("rotary_emb"):  # no weights, but frequencies that were computed on the meta device
         return type(module)(module.config).to(torch.float32)
     return None
+
+
+def _fill_norms(files: ModelFiles, model: nn.Module) -> None:
+    """Norms stay as they are and are given their numbers."""
+    for name, module in model.named_modules():
+        weight = getattr(module, "weight", None)
+        if isinstance(weight, nn.Parameter) and weight.is_meta and f"{name}.weight" in files.weights:
+            numbers = torch.from_numpy(files.weights[f"{name}.weight"].copy())
+            module.weight = nn.Parameter(numbers, requires_grad=False)
 
 
 def _refuse_what_is_missing(files: ModelFiles, model: nn.Module) -> None:

@@ -37,5 +37,6 @@ class HalfEmbedding(nn.Module):
         self._table = table  # [V, H]
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """[...] int64 → [..., H] float32."""
-        return torch.from_numpy(self._table[ids.numpy()].astype(np.float32))
+        """[...] int64 → [..., H] float32, on the device of `ids`."""
+        rows = self._table[ids.cpu().numpy()].astype(np.float32)
+        return torch.from_numpy(rows).to(ids.device)

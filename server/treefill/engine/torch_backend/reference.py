@@ -15,7 +15,7 @@ from torch import nn
 
 from treefill.engine.api import TokenId
 from treefill.engine.torch_backend.cache import AppendableCache
-from treefill.engine.torch_backend.load import build_model, int8_linear, to_llm_int8
+from treefill.engine.torch_backend.load import build_model, int8_linear, linear_of, to_llm_int8
 from treefill.errors import BrokenModel
 from treefill.models import ModelFiles, Weights
 from treefill.models.architectures import Kind, SourceModel, layers
@@ -87,10 +87,9 @@ class _SourceWeights(Mapping[str, NDArray[np.float32]]):
         values = np.empty(tensor.shape, np.float32)
         for start in range(
             0, len(values), _ROWS_AT_ONCE
-        ):  # a large matrix at once costs several times its size
-            values[start : start + _ROWS_AT_ONCE] = tensor.rows(
-                start, min(start + _ROWS_AT_ONCE, len(values))
-            )
+        ):  # at once, a large one costs several times its size
+            stop = min(start + _ROWS_AT_ONCE, len(values))
+            values[start:stop] = tensor.rows(start, stop)
         return values
 
     def __contains__(self, name: object) -> bool:  # Mapping's own would read the tensor
@@ -108,10 +107,4 @@ def _from_source(files: ModelFiles, source: SourceModel) -> ModelFiles:
 
 
 def _float_linear(files: ModelFiles, name: str) -> nn.Linear:
-    weight = torch.from_numpy(np.ascontiguousarray(files.weights[f"{name}.weight"]))  # [N, K]
-    bias = files.weights.get(f"{name}.bias")
-    linear = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, device="meta")
-    linear.weight = nn.Parameter(weight, requires_grad=False)
-    if bias is not None:
-        linear.bias = nn.Parameter(torch.from_numpy(bias.copy()), requires_grad=False)
-    return linear
+    return linear_of(np.ascontiguousarray(files.weights[f"{name}.weight"]), files.weights.get(f"{name}.bias"))

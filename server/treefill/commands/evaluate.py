@@ -1,4 +1,4 @@
-"""`treefill eval`: the measurements as commands. What is measured and how is told elsewhere."""
+"""`treefill eval …`: the measurements as commands. What is measured and how is told in `evaluation`."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from treefill.commands.options import AsJson, CacheDir, open_app
+from treefill.commands.options import AsJson, CacheDir, EngineOption, ModelOption, open_app
 from treefill.completion.prompt import policy_named
 from treefill.engine.api import CancelFlag, Engine
 from treefill.engine.tokenizer import TokenizerVocabulary
@@ -36,8 +36,6 @@ from treefill.text import Document, read_document
 
 eval_app = typer.Typer(help="Measure how good completions are on this machine.", no_args_is_help=True)
 
-ModelOption = Annotated[str | None, typer.Option("--model", help="Which model.", show_default=False)]
-EngineOption = Annotated[str | None, typer.Option(help="int8 or bitsandbytes.", show_default=False)]
 ArmsOption = Annotated[str, typer.Option(help="Where the prompt is split: policies, separated by commas.")]
 Results = Annotated[Path, typer.Option(help="Rows go here; a run that was cut short goes on.")]
 Variants = Annotated[str, typer.Option(help="Kinds of holes, separated by commas.")]

@@ -98,7 +98,7 @@ class Scripted:
 
 def fill(monkeypatch: pytest.MonkeyPatch, path: Path, app: Scripted, exit_code: int = 0) -> list[str]:
     """Fill the first three holes by one arm; the places of the rows on the disk afterwards."""
-    monkeypatch.setattr("treefill.evaluation.cli.open_app", lambda **given: app)
+    monkeypatch.setattr("treefill.commands.evaluate.open_app", lambda **given: app)
     arguments = ["eval", "infill", "--results", str(path), "--limit", "3", "--arms", "plain"]
     result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert result.exit_code == exit_code, result.output
