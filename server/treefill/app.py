@@ -1,4 +1,4 @@
-"""Builds everything once and connects it; the only module that imports from every package.
+"""Builds everything once and connects it.
 
 Nothing waits at module level: a process makes one `App`, and what it does not use is not loaded.
 """

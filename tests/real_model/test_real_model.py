@@ -1,6 +1,7 @@
 """The default model on real files: what it suggests, and that its cache never changes an answer."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -178,6 +179,23 @@ def test_complete_as_json_says_all_that_was_promised(
     assert result["declined"] is None
     assert "item.quantity" in result["text"]
     assert 0 < result["n_prompt_tokens"] - result["n_reused_tokens"] <= 8
+
+
+def test_nothing_asks_the_network_once_the_model_is_there() -> None:
+    """A fresh process whose sockets refuse to connect completes all the same."""
+    script = (
+        "import socket, sys\n"
+        "def refuse(*arguments, **options): sys.exit('the network was asked')\n"
+        "socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse\n"
+        "from treefill.cli import main; main()"
+    )
+    arguments = ["complete", str(EXAMPLES / "shop.sql"), "19:16", "--max-tokens", "4", "--json"]
+    run = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["n_new_tokens"] == 4
 
 
 def test_a_model_without_fim_tokens_completes_from_what_stands_before(app: App) -> None:
