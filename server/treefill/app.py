@@ -34,7 +34,8 @@ class App:
 
         _kernels.set_threads(self.settings.threads)
         backend = load_backend(files, engine or self.settings.engine, self.settings.n_context)
-        return LocalEngine(backend, TokenizerVocabulary(files.tokenizer_path, files.end_ids), files.name)
+        vocabulary = TokenizerVocabulary(files.tokenizer_path, files.end_ids, files.config["vocab_size"])
+        return LocalEngine(backend, vocabulary, files.name)
 
     def completion_request(
         self,

@@ -155,7 +155,6 @@ def checked_config(where: str, raw: Mapping[str, Any]) -> Config:
         "mlp_bias": model_type == "llama" and bool(raw.get("mlp_bias", False)),
         "bos_token_id": _token(raw.get("bos_token_id"), config["vocab_size"]),
         "eos_token_id": _tokens(raw.get("eos_token_id"), config["vocab_size"]),
-        "add_bos_token": bool(raw.get("add_bos_token", False)),
     }
     return config
 
