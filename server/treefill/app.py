@@ -40,7 +40,8 @@ class App:
             raise BadSetting(f"TREEFILL_ISA: {error}") from None
         _kernels.set_threads(self.settings.threads)
         backend = load_backend(files, self.settings.engine, self.settings.n_context)
-        return LocalEngine(backend, TokenizerVocabulary(files.tokenizer_path, files.end_ids), files.name)
+        vocabulary = TokenizerVocabulary(files.tokenizer_path, files.end_ids, files.config["vocab_size"])
+        return LocalEngine(backend, vocabulary, files.name)
 
     def completion_request(
         self,

@@ -27,7 +27,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> ModelFiles:
 
 
 def open_engine(files: ModelFiles, name: str) -> LocalEngine:
-    vocabulary = TokenizerVocabulary(files.tokenizer_path, files.end_ids)
+    vocabulary = TokenizerVocabulary(files.tokenizer_path, files.end_ids, files.config["vocab_size"])
     return LocalEngine(load_backend(files, name, 512), vocabulary, files.name)
 
 
@@ -92,12 +92,12 @@ def test_forced_bytes_begin_the_text(engine: LocalEngine) -> None:
 
 
 def test_control_tokens_and_the_unused_tail_are_never_written(engine: LocalEngine) -> None:
-    control = engine.vocabulary.control_ids
+    barred = engine.vocabulary.barred_ids
     for end in range(1, len(PROMPT), 5):
         ids = engine.generate(a_request(engine, PROMPT[:end]), CancelFlag()).token_ids
 
         assert all(token < engine.vocabulary.n_tokens for token in ids)
-        assert not set(ids) & control
+        assert not set(ids) & barred
 
 
 def test_an_embedding_follows_its_ids_to_their_device() -> None:
@@ -123,7 +123,7 @@ def test_logits_stay_near_transformers_own_in_float(
     write_tiny_model(tmp_path)
     reference = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
     backend = load_backend(files, name, 512)
-    ids = TokenizerVocabulary(files.tokenizer_path, files.end_ids).encode(PROMPT)
+    ids = TokenizerVocabulary(files.tokenizer_path, files.end_ids, files.config["vocab_size"]).encode(PROMPT)
     with torch.inference_mode():
         expected = reference(torch.tensor([ids])).logits[0, -1].numpy()
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from treefill.models import ModelFiles, ModelStore
+from treefill.models.tokenizer_json import from_published
 
 CONTROL_TOKENS = [
     "<|endoftext|>",
@@ -68,6 +69,11 @@ def write_tiny_model(published: Path) -> None:
     }
     (published / "config.json").write_text(json.dumps(config))
     save_file(_random_weights(config), published / "model.safetensors")
+
+
+def write_stored_tokenizer(path: Path) -> None:
+    """The tokenizer alone, as the store would write it."""
+    path.write_text(from_published(str(path), tiny_tokenizer().to_str().encode()), encoding="utf-8")
 
 
 def tiny_tokenizer() -> Tokenizer:

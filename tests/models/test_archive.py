@@ -1,14 +1,29 @@
 """Models carried by hand: export and import, and archives that are not what they should be."""
 
+import contextlib
+import hashlib
 import io
 import json
 import tarfile
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from treefill.errors import BadInput, BrokenModel, ModelError, NoSpace, UnsupportedModel, WrongHash
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from treefill.errors import (
+    BadInput,
+    BrokenModel,
+    ModelError,
+    NoSpace,
+    UnknownModel,
+    UnsupportedModel,
+    WrongHash,
+)
 from treefill.models import ModelStore
+from treefill.models.archive import header, read_archive_manifest, unpack_archive
+from treefill.models.progress import silent
 
 from tests.models.conftest import StoreMaker, tree
 
@@ -59,6 +74,35 @@ def test_the_archive_is_a_plain_tar_and_always_the_same(
 
     assert names == ["manifest.json", "config.json", "tokenizer.json", "weights.safetensors"]
     assert (tmp_path / "again.tar").read_bytes() == archive.read_bytes()
+
+
+def test_an_archive_does_not_say_where_its_maker_kept_the_model(
+    archive: Path, other: ModelStore, qwen_path: Path
+) -> None:
+    assert str(qwen_path.parent).encode() not in archive.read_bytes()
+
+    other.import_(archive)
+
+    assert json.loads((other.path("mine") / "manifest.json").read_text())["origin"] == "archive"
+
+
+def test_a_path_that_an_archive_names_is_not_looked_at(
+    archive: Path, other: ModelStore, qwen_path: Path
+) -> None:
+    rewritten(archive, edit_manifest(origin=str(qwen_path)))
+    other.import_(archive)
+
+    with pytest.raises(UnknownModel, match="What mine was made from is not here"):
+        other.open_source("mine")
+    with pytest.raises(UnknownModel, match="import it again"):
+        other.pull("mine")
+
+
+def test_a_size_beyond_8_gib_can_be_said() -> None:
+    block = header("weights.safetensors", 9 << 30)
+
+    assert len(block) == 512
+    assert tarfile.TarInfo.frombuf(block, "ascii", "strict").size == 9 << 30
 
 
 def test_importing_twice_changes_nothing(archive: Path, other: ModelStore) -> None:
@@ -177,20 +221,56 @@ def test_a_name_that_climbs_out_stays_inside(archive: Path, other: ModelStore) -
 def test_a_converted_file_that_fits_its_hash_but_not_its_config_is_refused(
     archive: Path, other: ModelStore
 ) -> None:
-    import hashlib
-
-    def change(members: Members) -> None:
-        member, data = members[1]
-        config = json.dumps(json.loads(data) | {"intermediate_size": 128}).encode()
-        members[1] = (member, config)
-        manifest = json.loads(members[0][1])
-        record = {"n_bytes": len(config), "sha256": hashlib.sha256(config).hexdigest()}
-        manifest["files"]["config.json"] = record
-        members[0] = (members[0][0], json.dumps(manifest).encode())
-
-    rewritten(archive, change)
+    rewritten(
+        archive, edit_file(1, lambda data: json.dumps(json.loads(data) | {"intermediate_size": 128}).encode())
+    )
 
     with pytest.raises(BrokenModel, match=r"weights\.safetensors has model\.layers\.0\.mlp\.gate_proj"):
+        other.import_(archive)
+    assert tree(other.cache_dir) == {}
+
+
+def edit_file(index: int, edit: Callable[[bytes], bytes]) -> Callable[[Members], None]:
+    """Change a converted file, and what the manifest says of it."""
+
+    def change(members: Members) -> None:
+        member, data = members[index]
+        members[index] = (member, edit(data))
+        manifest = json.loads(members[0][1])
+        changed = members[index][1]
+        record = {"n_bytes": len(changed), "sha256": hashlib.sha256(changed).hexdigest()}
+        manifest["files"][member.name] = record
+        members[0] = (members[0][0], json.dumps(manifest).encode())
+
+    return change
+
+
+def edit_tokenizer(**changes: object) -> Callable[[Members], None]:
+    return edit_file(2, lambda data: json.dumps(json.loads(data) | changes).encode())
+
+
+def one_more_token(data: bytes) -> bytes:
+    document = json.loads(data)
+    document["model"]["vocab"]["zzz"] = 270
+    return json.dumps(document).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "fault"),
+    [
+        (edit_file(2, one_more_token), BrokenModel, "has 271 tokens in its tokenizer and 270 in its weights"),
+        (edit_tokenizer(model={"type": "BPE", "vocab": {}, "merges": []}), BrokenModel, "does not fit"),
+        (edit_tokenizer(pre_tokenizer=None), UnsupportedModel, "another kind than byte-level BPE"),
+        (edit_tokenizer(normalizer={"type": "NFC"}), UnsupportedModel, "another kind than byte-level BPE"),
+        (edit_file(2, lambda data: b"\xff" + data), BrokenModel, "has a tokenizer that cannot be loaded"),
+    ],
+)
+def test_a_tokenizer_that_no_conversion_would_make_is_refused(
+    archive: Path, other: ModelStore, change: Callable[[Members], None], error: type[ModelError], fault: str
+) -> None:
+    rewritten(archive, change)
+
+    with pytest.raises(error, match=rf"mine\.tar .*{fault}"):
         other.import_(archive)
     assert tree(other.cache_dir) == {}
 
@@ -239,3 +319,58 @@ def test_an_archive_cut_anywhere_leaves_nothing(archive: Path, other: ModelStore
 def test_a_missing_archive_is_said_so(other: ModelStore, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no\.tar does not exist"):
         other.import_(tmp_path / "no.tar")
+
+
+def extended(kind: bytes, data: bytes) -> bytes:
+    """A header that says something of the one after it."""
+    member = tarfile.TarInfo("././@LongLink")
+    member.type = kind
+    member.size = len(data)
+    return member.tobuf(tarfile.GNU_FORMAT) + data + bytes(-len(data) % 512)
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])
+@pytest.mark.parametrize("n_headers", [1, 3_000])
+def test_extended_headers_are_not_followed(
+    archive: Path, other: ModelStore, kind: bytes, n_headers: int
+) -> None:
+    data = b"manifest.json\0" if kind == tarfile.GNUTYPE_LONGNAME else b"22 path=manifest.json\n"
+    archive.write_bytes(extended(kind, data) * n_headers + archive.read_bytes())
+
+    with pytest.raises(BrokenModel, match=r"unexpected member '.*LongLink'"):
+        other.import_(archive)
+    assert tree(other.cache_dir) == {}
+
+
+@pytest.mark.parametrize("n_bytes", [-1, -(1 << 62), 1 << 62])
+def test_a_size_that_no_member_can_have_is_refused(archive: Path, other: ModelStore, n_bytes: int) -> None:
+    content = archive.read_bytes()
+    archive.write_bytes(header("manifest.json", n_bytes) + content[512:])
+
+    with pytest.raises(BrokenModel, match="does not fit into it"):
+        other.import_(archive)
+    assert tree(other.cache_dir) == {}
+
+
+@given(
+    edits=st.lists(st.tuples(st.integers(0, 511), st.integers(0, 255)), min_size=1, max_size=4),
+    which=st.integers(0, 3),
+    mend=st.booleans(),
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_header_is_read_or_refused(
+    archive: Path, edits: list[tuple[int, int]], which: int, mend: bool
+) -> None:
+    with tarfile.open(archive) as tar:
+        start = tar.getmembers()[which].offset
+    content = archive.read_bytes()
+    block = bytearray(content[start : start + 512])
+    for at, value in edits:
+        block[at] = value
+    if mend:  # a checksum that fits, so that the fields themselves are read
+        block[148:156] = b"%06o\0 " % (sum(block) - sum(block[148:156]) + 8 * 32)
+    altered = archive.with_name("altered.tar")
+    altered.write_bytes(content[:start] + block + content[start + 512 :])
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(ModelError):
+        read_archive_manifest(altered)
+        unpack_archive(altered, Path(folder), silent)

@@ -126,6 +126,13 @@ def test_a_checked_configuration_passes_its_own_check_unchanged() -> None:
         ({"hidden_act": "gelu"}, UnsupportedModel, "activation 'gelu'"),
         ({"use_sliding_window": True}, UnsupportedModel, "sliding-window"),
         ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, UnsupportedModel, "'yarn'"),
+        ({"rope_scaling": {"type": "linear"}}, BrokenModel, "no sound factor in its rope_parameters"),
+        ({"rope_scaling": {"type": "linear", "factor": 0}}, BrokenModel, "no sound factor"),
+        (
+            {"rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0}},
+            BrokenModel,
+            "no sound high_freq_factor",
+        ),
         ({"hidden_size": 0}, BrokenModel, "no sound hidden_size"),
         ({"hidden_size": "64"}, BrokenModel, "no sound hidden_size"),
         ({"num_hidden_layers": 1 << 20}, BrokenModel, "claims 1048576 layers"),
@@ -217,4 +224,27 @@ def test_a_model_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     (folder / "tokenizer.json").unlink()
 
     with pytest.raises(BrokenModel, match=r"tokenizer\.json is missing"):
+        converted(safetensors_files(folder), tmp_path / "out")
+
+
+def test_a_tokenizer_with_more_ids_than_rows_is_refused(tmp_path: Path) -> None:
+    folder = write_safetensors(tiny_model(), tmp_path / "in")
+    path = folder / "tokenizer.json"
+    document = json.loads(path.read_text())
+    document["model"]["vocab"]["zzz"] = len(tiny_model().tokens)
+    path.write_text(json.dumps(document))
+
+    with pytest.raises(BrokenModel, match="271 tokens in its tokenizer and 270"):
+        converted(safetensors_files(folder), tmp_path / "out")
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"\xff\xfe", b"[" * 100_000])
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
+def test_a_companion_that_is_no_table_is_named(tmp_path: Path, name: str, text: bytes) -> None:
+    folder = write_safetensors(tiny_model(), tmp_path / "in")
+    (folder / name).write_bytes(text)
+
+    with pytest.raises(
+        BrokenModel, match=rf"in/{name} (is not JSON|holds no JSON object); download it again"
+    ):
         converted(safetensors_files(folder), tmp_path / "out")

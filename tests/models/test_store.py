@@ -186,6 +186,13 @@ def test_a_path_that_is_not_there_is_said_so(make_store: StoreMaker, tmp_path: P
         make_store().pull(str(tmp_path / "no.gguf"))
 
 
+@pytest.mark.parametrize("path", ["~no-such-user/x.gguf", "./a\0b.gguf"])
+def test_what_cannot_be_a_path_is_said_so(make_store: StoreMaker, path: str) -> None:
+    for action in (make_store().pull, make_store().open, make_store().remove):
+        with pytest.raises(BadInput, match="cannot be a path"):
+            action(path)
+
+
 # Failures leave the store as it was.
 
 
@@ -384,6 +391,21 @@ def test_an_older_format_is_converted_again(
 
     assert "Converting mine again, because it is stored in an older format." in progress.lines
     assert json.loads((store.path("mine") / "manifest.json").read_text())["format_version"] == 1
+
+
+def test_looking_at_an_older_format_converts_nothing(
+    make_store: StoreMaker, qwen_path: Path, progress: RecordingProgress
+) -> None:
+    store = make_store()
+    store.pull(str(qwen_path))
+    assert store.open_as_stored("mine").name == "mine"
+    set_format(store, "mine", 0)
+    progress.lines.clear()
+
+    with pytest.raises(UnsupportedModel, match=r"older format 0; run 'treefill model pull mine'"):
+        store.open_as_stored("mine")
+    assert progress.lines == []
+    assert store.pull("mine").name == "mine"
 
 
 def test_an_older_format_without_its_source_says_what_to_do(make_store: StoreMaker, qwen_path: Path) -> None:

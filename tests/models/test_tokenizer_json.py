@@ -1,17 +1,21 @@
 """Tokenizers made for completion: text is never altered, and never becomes a control token."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
+from treefill.completion.fim import LAYOUTS, FimLayout
 from treefill.errors import BrokenModel, UnsupportedModel
 from treefill.models.tokenizer_json import (
+    END_TOKENS,
     PRE_TOKENIZERS,
     BpeVocabulary,
-    adds_bos,
+    check_tokenizer,
     end_ids,
     from_bpe,
     from_published,
@@ -20,6 +24,7 @@ from treefill.models.tokenizer_json import (
 from tests.models.tiny import CONTROL, TinyModel, published_tokenizer, tiny_model
 
 MODEL = tiny_model()
+N_TOKENS = len(MODEL.tokens)
 
 
 def bpe(model: TinyModel = MODEL, pre: str = "qwen2") -> BpeVocabulary:
@@ -89,19 +94,79 @@ def test_control_tokens_keep_their_ids(json_text: str) -> None:
 def test_composed_and_decomposed_letters_stay_what_they_were() -> None:
     tokenizer = Tokenizer.from_str(from_published("here", published_tokenizer(MODEL)))
 
-    assert "NFC" in published_tokenizer(MODEL)
+    assert b"NFC" in published_tokenizer(MODEL)
     for text in ("caf\u00e9", "cafe\u0301"):
         assert tokenizer.decode(tokenizer.encode(text).ids) == text
 
 
-def test_normalisers_that_are_part_of_the_encoding_stay() -> None:
+def sentencepiece(document: dict[str, Any]) -> None:
+    """As Llama 2's makers publish it."""
+    replace_space = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+    prepend = {"type": "Prepend", "prepend": "▁"}
+    document["normalizer"] = {"type": "Sequence", "normalizers": [prepend, replace_space]}
+    document["pre_tokenizer"] = None
+    document["model"]["byte_fallback"] = True
+
+
+def lower_case(document: dict[str, Any]) -> None:
+    document["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Lowercase"}]}
+
+
+def cut_at_spaces(document: dict[str, Any]) -> None:
+    document["pre_tokenizer"] = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}
+
+
+def space_before(document: dict[str, Any]) -> None:
+    document["pre_tokenizer"]["add_prefix_space"] = True
+
+
+def no_bpe(document: dict[str, Any]) -> None:
+    document["model"] = {"type": "WordLevel", "vocab": document["model"]["vocab"], "unk_token": "d"}
+
+
+@pytest.mark.parametrize("change", [sentencepiece, lower_case, cut_at_spaces, space_before, no_bpe])
+def test_what_is_no_byte_level_bpe_is_refused(change: Callable[[dict[str, Any]], None]) -> None:
     document = json.loads(published_tokenizer(MODEL))
-    replacement = {"type": "Replace", "pattern": {"String": "~"}, "content": "-"}
-    document["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "NFKC"}, replacement]}
+    change(document)
+    text = from_published("here", json.dumps(document).encode())
 
-    kept = json.loads(from_published("here", json.dumps(document)))["normalizer"]
+    with pytest.raises(UnsupportedModel, match="here has a tokenizer of another kind than byte-level BPE"):
+        check_tokenizer("here", text, N_TOKENS)
 
-    assert kept == {"type": "Sequence", "normalizers": [replacement]}
+
+@pytest.mark.parametrize("pre", sorted(PRE_TOKENIZERS))
+def test_every_known_way_of_cutting_is_byte_level(pre: str) -> None:
+    check_tokenizer("here", from_bpe("here", bpe(pre=pre)), N_TOKENS)
+
+
+def test_a_model_with_too_few_rows_for_its_tokenizer_is_refused() -> None:
+    text = from_published("here", published_tokenizer(MODEL))
+    n_used = MODEL.types.index(5)
+
+    check_tokenizer("here", text, n_used)
+    with pytest.raises(BrokenModel, match=f"here has {n_used} tokens in its tokenizer and {n_used - 1}"):
+        check_tokenizer("here", text, n_used - 1)
+
+
+def test_a_tokenizer_without_tokens_is_refused() -> None:
+    document = json.loads(published_tokenizer(MODEL)) | {"added_tokens": []}
+    document["model"] = {"type": "BPE", "vocab": {}, "merges": []}
+
+    with pytest.raises(BrokenModel, match="has 0 tokens"):
+        check_tokenizer("here", from_published("here", json.dumps(document).encode()), N_TOKENS)
+
+
+def test_white_space_beside_a_published_run_of_it_stays_text() -> None:
+    document = json.loads(published_tokenizer(MODEL))
+    run = {"id": MODEL.types.index(5), "content": "\t\t", "lstrip": True, "rstrip": True}
+    document["added_tokens"].append(run | {"single_word": False, "normalized": False, "special": True})
+    tokenizer = Tokenizer.from_str(from_published("here", json.dumps(document).encode()))
+    tokenizer.encode_special_tokens = True
+
+    ids = tokenizer.encode("x \t\t y").ids
+
+    assert run["id"] in ids
+    assert tokenizer.decode(ids, skip_special_tokens=False) == "x \t\t y"
 
 
 def test_unused_ids_are_no_tokens() -> None:
@@ -126,25 +191,10 @@ def test_end_tokens_are_the_named_ones_and_those_known_by_spelling() -> None:
     assert end_ids(text, [7]) == [7, MODEL.tokens.index("<|endoftext|>")]
 
 
-def test_a_tokenizer_that_begins_every_text_is_noticed() -> None:
-    document = json.loads(published_tokenizer(MODEL))
-    bos = MODEL.tokens.index("<|endoftext|>")
-    template = [
-        {"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}},
-        {"Sequence": {"id": "A", "type_id": 0}},
-    ]
-    document["post_processor"] = {
-        "type": "TemplateProcessing",
-        "single": template,
-        "pair": [*template, {"Sequence": {"id": "B", "type_id": 1}}],
-        "special_tokens": {
-            "<|endoftext|>": {"id": "<|endoftext|>", "ids": [bos], "tokens": ["<|endoftext|>"]}
-        },
-    }
-
-    assert adds_bos(json.dumps(document), bos)
-    assert not adds_bos(published_tokenizer(MODEL), bos)
-    assert not adds_bos(published_tokenizer(MODEL), None)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.family)
+def test_what_ends_a_middle_ends_a_text(layout: FimLayout) -> None:
+    """Otherwise it would be barred, and the middle would never end."""
+    assert set(layout.end) <= END_TOKENS
 
 
 @pytest.mark.parametrize(
@@ -167,8 +217,16 @@ def test_an_unknown_pre_tokenizer_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"added_tokens": [1]}', '{"added_tokens": []}', "[" * 99_999]
+    "text", ["", "[]", "{}", "\xff", '{"added_tokens": [1]}', '{"added_tokens": []}', "[" * 99_999]
 )
 def test_what_is_no_tokenizer_is_refused(text: str) -> None:
-    with pytest.raises(BrokenModel):
-        from_published("here", text)
+    with pytest.raises(BrokenModel, match=r"here (is|has|holds) "):
+        check_tokenizer("here", from_published("here", text.encode("latin-1")), N_TOKENS)
+
+
+def test_an_added_token_with_an_id_of_its_own_is_refused() -> None:
+    document = json.loads(published_tokenizer(MODEL))
+    document["added_tokens"][1]["id"] += 50
+
+    with pytest.raises(BrokenModel, match="an id that does not fit"):
+        check_tokenizer("here", from_published("here", json.dumps(document).encode()), N_TOKENS + 50)

@@ -117,7 +117,7 @@ def write_safetensors(model: TinyModel, folder: Path, **config: Any) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     save_file(model.tensors, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(published_config(model) | config), encoding="utf-8")
-    (folder / "tokenizer.json").write_text(published_tokenizer(model), encoding="utf-8")
+    (folder / "tokenizer.json").write_bytes(published_tokenizer(model))
     return folder
 
 
@@ -140,7 +140,7 @@ def published_config(model: TinyModel) -> dict[str, Any]:
     }
 
 
-def published_tokenizer(model: TinyModel) -> str:
+def published_tokenizer(model: TinyModel) -> bytes:
     """A `tokenizer.json` as Qwen's makers write it: with NFC, and FIM tokens that are not special."""
     vocabulary = {token: i for i, token in enumerate(model.tokens) if model.types[i] == 1}
     added = [
@@ -170,7 +170,7 @@ def published_tokenizer(model: TinyModel) -> str:
                 "merges": [merge.split(" ") for merge in model.merges],
             },
         }
-    )
+    ).encode()
 
 
 def write_wheels(data: bytes, folder: Path, n_parts: int) -> int:

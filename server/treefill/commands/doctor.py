@@ -49,13 +49,13 @@ def doctor_command(cache_dir: CacheDir = None, as_json: AsJson = False) -> None:
 
 
 def _checks(app: App) -> Iterator[Check]:
-    yield _python()
-    yield _kernels()
-    yield _torch()
-    yield from _model_and_memory(app)
+    yield _check_python()
+    yield _check_kernels()
+    yield _check_torch()
+    yield from _check_model_and_memory(app)
 
 
-def _python() -> Check:
+def _check_python() -> Check:
     is_ok = sys.version_info >= (3, 11)
     remedy = "" if is_ok else "treefill needs Python 3.11 or newer."
     return Check(
@@ -63,7 +63,7 @@ def _python() -> Check:
     )
 
 
-def _kernels() -> Check:
+def _check_kernels() -> Check:
     remedy = "Build the package again: `pip install --force-reinstall treefill`, or `make` in a checkout."
     try:
         from treefill import _kernels
@@ -80,7 +80,7 @@ def _kernels() -> Check:
         return Check("kernels", False, str(error), "Unset TREEFILL_ISA or choose one of these.")
 
 
-def _torch() -> Check:
+def _check_torch() -> Check:
     try:
         return Check(
             "torch",
@@ -93,10 +93,10 @@ def _torch() -> Check:
         )
 
 
-def _model_and_memory(app: App) -> Iterator[Check]:
+def _check_model_and_memory(app: App) -> Iterator[Check]:
     wanted = app.settings.model or None
     try:
-        files = app.store.open(wanted)
+        files = app.store.open_as_stored(wanted)
     except TreefillError as error:
         yield Check("model", False, str(error))
         return

@@ -169,7 +169,8 @@ def fidelity_command(
             raise BadInput(f"engine {name!r} cannot be measured: use some of {ENGINES}.")
     app = open_app(model=model, cache_dir=cache_dir)
     stored = app.store.open(app.settings.model or None)
-    windows = choose_windows(TokenizerVocabulary(stored.tokenizer_path, stored.end_ids), files or [], tokens)
+    vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, stored.config["vocab_size"])
+    windows = choose_windows(vocabulary, files or [], tokens)
     floats = open_source(find_files(source)) if source else app.store.open_source(stored.name)
 
     from treefill.engine.torch_backend import reference  # torch costs seconds

@@ -124,7 +124,7 @@ class Engine(Protocol):
     """One model, ready to continue prompts. Calls may come from any thread; one runs at a time."""
 
     name: str
-    """Which backend: `native-torch`, `bitsandbytes`, …"""
+    """Which backend: `int8` or `bitsandbytes`."""
     model: str
     vocabulary: Vocabulary
     n_context: int

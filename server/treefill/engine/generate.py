@@ -22,12 +22,12 @@ class Generator:
     """Continues prompts on one session."""
 
     def __init__(
-        self, session: Session, vocabulary: Vocabulary, n_context: int, control_ids: frozenset[TokenId]
+        self, session: Session, vocabulary: Vocabulary, n_context: int, barred_ids: frozenset[TokenId]
     ) -> None:
         self._session = session
         self._vocabulary = vocabulary
         self._n_context = n_context
-        self._never = sorted(control_ids - vocabulary.end_ids)
+        self._never = sorted(barred_ids - vocabulary.end_ids)
         self._index: PrefixIndex | None = None
 
     def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:

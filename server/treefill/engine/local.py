@@ -19,7 +19,7 @@ class LocalEngine:
         self.vocabulary: Vocabulary = vocabulary
         self.n_context = backend.n_context
         self._backend = backend
-        self._generator = Generator(Session(backend), vocabulary, backend.n_context, vocabulary.control_ids)
+        self._generator = Generator(Session(backend), vocabulary, backend.n_context, vocabulary.barred_ids)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treefill-engine")
 
     def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:

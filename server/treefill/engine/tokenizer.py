@@ -3,34 +3,36 @@
 Text never becomes a control token here: whoever wants `<|fim_middle|>` asks for its id by name.
 """
 
-import json
-import re
 from pathlib import Path
 
 from tokenizers import Tokenizer
 
 from treefill.engine.api import TokenId
-from treefill.errors import BrokenModel
+from treefill.errors import BrokenModel, UnsupportedModel
 
 
 class TokenizerVocabulary:
     """`engine.api.Vocabulary` over the tokenizers library."""
 
-    def __init__(self, path: Path, end_ids: frozenset[TokenId]) -> None:
-        """Raises `BrokenModel` when `path` is missing or not a tokenizer."""
+    def __init__(self, path: Path, end_ids: frozenset[TokenId], vocab_size: int) -> None:
+        """Raises `BrokenModel` when `path` is no tokenizer, or one of ids that a model of `vocab_size` lacks."""
         self._tokenizer = _load(path)
-        self._added = {
-            token.content: token_id for token_id, token in self._tokenizer.get_added_tokens_decoder().items()
+        added = self._tokenizer.get_added_tokens_decoder()
+        self._control = {token.content: token_id for token_id, token in added.items() if token.special}
+        self._control_ids = frozenset(self._control.values())
+        # Not spelt in stand-ins for bytes as the other tokens are.
+        self._plain = {
+            token_id: token.content.encode() for token_id, token in added.items() if not token.special
         }
-        self._control = frozenset(self._added.values())
-        self._decode_token = _byte_level if _is_byte_level(self._tokenizer) else _sentencepiece
-        self.n_tokens: int = 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values())
+        ids = self._tokenizer.get_vocab(with_added_tokens=True).values()
+        self.n_tokens: int = 1 + max(ids, default=-1)
+        if not 0 < self.n_tokens <= vocab_size:
+            raise BrokenModel(
+                f"{path} has {self.n_tokens} tokens and the model {vocab_size}. Pull the model again."
+            )
         self.end_ids = end_ids
-
-    @property
-    def control_ids(self) -> frozenset[TokenId]:
-        """Tokens that stand for no text."""
-        return self._control
+        self.barred_ids: frozenset[TokenId] = self._control_ids | set(range(self.n_tokens)).difference(ids)
+        """What is never written: control tokens, and ids below `n_tokens` that no token has."""
 
     def encode(self, text: str) -> list[TokenId]:
         """Tokens of ordinary text. A lone surrogate, which is no text, counts as U+FFFD."""
@@ -44,43 +46,34 @@ class TokenizerVocabulary:
 
     def control_id(self, name: str) -> TokenId | None:
         """The id of the control token spelt `name`, or None."""
-        return self._added.get(name)
+        return self._control.get(name)
 
     def token_bytes(self, token_id: TokenId) -> bytes:
         """The bytes that a token stands for; empty for a control token and for an id that does not exist."""
-        if token_id in self._control:
+        if token_id in self._control_ids:
             return b""
+        if token_id in self._plain:
+            return self._plain[token_id]
         spelled = self._tokenizer.id_to_token(token_id)
-        return self._decode_token(spelled) if spelled is not None else b""
+        return _spelt_bytes(spelled) if spelled is not None else b""
 
 
 def _load(path: Path) -> Tokenizer:
-    """The tokenizer, with control tokens never matched in text and no text altered before it is cut."""
+    """The tokenizer, with control tokens never matched in text."""
     try:
         tokenizer = Tokenizer.from_file(str(path))
-        if not all(token.special for token in tokenizer.get_added_tokens_decoder().values()):
-            tokenizer = Tokenizer.from_str(_with_all_special(path.read_bytes()))
     except Exception as error:  # the library raises plain Exception for whatever it cannot read
         if not path.exists():
             raise BrokenModel(
                 f"The model has no tokenizer: {path} is missing. Pull the model again."
             ) from None
         raise BrokenModel(f"{path} is not a tokenizer ({error}). Pull the model again.") from error
+    if tokenizer.normalizer is not None or "ByteLevel" not in repr(tokenizer.pre_tokenizer):
+        raise UnsupportedModel(
+            f"{path} is no byte-level BPE, the one kind that is known. Pull the model again."
+        )
     tokenizer.encode_special_tokens = True
-    tokenizer.normalizer = None
     return tokenizer
-
-
-def _with_all_special(tokenizer_json: bytes) -> str:
-    """Makers mark `<|fim_prefix|>` and its like as ordinary text; here they never are."""
-    data = json.loads(tokenizer_json)
-    for token in data["added_tokens"]:
-        token["special"] = True
-    return json.dumps(data)
-
-
-def _is_byte_level(tokenizer: Tokenizer) -> bool:
-    return "ByteLevel" in repr(tokenizer.decoder) or "ByteLevel" in repr(tokenizer.pre_tokenizer)
 
 
 def _gpt2_stand_ins() -> dict[int, int]:
@@ -91,16 +84,10 @@ def _gpt2_stand_ins() -> dict[int, int]:
 
 
 _BYTE_OF = _gpt2_stand_ins()
-_HEX_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
-def _byte_level(spelled: str) -> bytes:
+def _spelt_bytes(spelled: str) -> bytes:
     try:
         return spelled.translate(_BYTE_OF).encode("latin-1")
-    except UnicodeEncodeError:  # not spelt in stand-ins: a token added as plain text
+    except UnicodeEncodeError:  # not spelt in stand-ins: a token that its makers wrote as plain text
         return spelled.encode()
-
-
-def _sentencepiece(spelled: str) -> bytes:
-    hex_byte = _HEX_BYTE.fullmatch(spelled)
-    return bytes([int(hex_byte[1], 16)]) if hex_byte else spelled.replace("▁", " ").encode()

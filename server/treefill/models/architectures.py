@@ -20,8 +20,12 @@ Config = dict[str, Any]
 FAMILIES: Mapping[str, str] = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM"}
 """`model_type` and the class that transformers runs it with."""
 
-ROPE_TYPES = frozenset({"default", "linear", "llama3"})
-"""Position encodings that transformers computes from the configuration alone."""
+ROPE_NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "default": (),
+    "linear": ("factor",),
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
+}
+"""The position encodings that transformers computes from the configuration alone, and what each needs."""
 
 
 class Kind(StrEnum):
@@ -151,7 +155,6 @@ def checked_config(where: str, raw: Mapping[str, Any]) -> Config:
         "mlp_bias": model_type == "llama" and bool(raw.get("mlp_bias", False)),
         "bos_token_id": _token(raw.get("bos_token_id"), config["vocab_size"]),
         "eos_token_id": _tokens(raw.get("eos_token_id"), config["vocab_size"]),
-        "add_bos_token": bool(raw.get("add_bos_token", False)),
     }
     return config
 
@@ -173,12 +176,14 @@ def _rope(where: str, raw: Mapping[str, Any]) -> dict[str, Any]:
         raise BrokenModel(f"{where} has no sound rope_parameters.")
     rope: dict[str, Any] = {key: value for key, value in given.items() if _is_number(value)}
     rope["rope_type"] = given.get("rope_type", given.get("type", "default"))
-    if not isinstance(rope["rope_type"], str) or rope["rope_type"] not in ROPE_TYPES:
+    if not isinstance(rope["rope_type"], str) or rope["rope_type"] not in ROPE_NUMBERS:
         raise UnsupportedModel(
             f"{where} encodes positions by {str(rope['rope_type'])[:40]!r}, which cannot be run."
         )
     theta = rope.get("rope_theta", raw.get("rope_theta", 10_000.0))
     rope["rope_theta"] = _positive(where, "rope_theta", theta)
+    for key in ROPE_NUMBERS[rope["rope_type"]]:
+        _positive(where, f"{key} in its rope_parameters", rope.get(key))
     return rope
 
 

@@ -17,7 +17,7 @@ from treefill.models.architectures import Config, FloatTensor, Kind, Layer, Sour
 from treefill.models.files import CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE, planned_tensors
 from treefill.models.progress import Progress
 from treefill.models.quantise import QuantisedLinear, empty_linear, quantise_rows, row_chunks
-from treefill.models.tokenizer_json import end_ids
+from treefill.models.tokenizer_json import check_tokenizer, end_ids
 from treefill.models.weights_file import WeightsWriter
 
 
@@ -45,6 +45,7 @@ def prepare(where: str, source: SourceModel) -> Conversion:
     config = source.config
     found = tuple(_checked_layers(where, source))
     tokenizer_json = source.tokenizer_json()
+    check_tokenizer(where, tokenizer_json, config["vocab_size"])
     config = config | {"eos_token_id": end_ids(tokenizer_json, config["eos_token_id"])}
     return Conversion(where, source, config, tokenizer_json, found)
 

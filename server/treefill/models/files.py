@@ -4,13 +4,13 @@ Opening checks that the files are whole and fit each other, without reading the 
 the system loads what is touched. Hashes are checked by `ModelStore.verify`.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from treefill.errors import BrokenModel
 from treefill.models.architectures import Config, Kind, Layer, checked_config, layers
+from treefill.models.json_table import read_table
 from treefill.models.quantise import n_blocks
 from treefill.models.safetensors_header import DTYPES
 from treefill.models.weights_file import PlannedTensor, Weights
@@ -41,7 +41,9 @@ def open_folder(name: str, folder: Path) -> ModelFiles:
     for file in CONVERTED_FILES:
         if not (folder / file).is_file():
             raise BrokenModel(f"{folder / file} is missing; run 'treefill model pull {name}'.")
-    config = _read_config(folder / CONFIG_FILE)
+    config_path = folder / CONFIG_FILE
+    raw = read_table(str(config_path), config_path.read_bytes(), "pull the model again")
+    config = checked_config(str(config_path), raw)
     weights = Weights(folder / WEIGHTS_FILE)
     _check_tensors(folder / WEIGHTS_FILE, config, weights)
     return ModelFiles(
@@ -64,16 +66,6 @@ def planned_tensors(found: Iterable[Layer]) -> Iterator[PlannedTensor]:
             yield PlannedTensor(f"{weight}.sum", "I16", (n16, k64, 16))
             if layer.has_bias:
                 yield PlannedTensor(f"{layer.name}.bias", "F32", layer.shape[:1])
-
-
-def _read_config(path: Path) -> Config:
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        raise BrokenModel(f"{path} is not JSON; pull the model again.") from None
-    if not isinstance(raw, dict):
-        raise BrokenModel(f"{path} is not a model's configuration; pull the model again.")
-    return checked_config(str(path), raw)
 
 
 def _check_tensors(path: Path, config: Config, weights: Weights) -> None:

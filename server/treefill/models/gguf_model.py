@@ -153,7 +153,6 @@ def _config(header: GgufHeader) -> Config:
         "mlp_bias": "blk.0.ffn_gate.bias" in header.tensors,
         "bos_token_id": read("bos_token_id", "tokenizer.ggml"),
         "eos_token_id": [read(f"{name}_token_id", "tokenizer.ggml") for name in ("eos", "eot")],
-        "add_bos_token": read("add_bos_token", "tokenizer.ggml") is True,
     }
     config = checked_config(where, raw)
     if "rope_freqs.weight" in header.tensors:

@@ -3,26 +3,24 @@
 Reads through `safetensors_header`, which trusts nothing. Nothing named in `config.json` is ever run.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treefill.errors import BrokenModel, UnsupportedModel
 from treefill.models.architectures import Config, FloatTensor, checked_config
+from treefill.models.json_table import read_table
 from treefill.models.safetensors_header import DTYPES, SafeTensor, read_safetensors_header
-from treefill.models.tokenizer_json import adds_bos, from_published
+from treefill.models.tokenizer_json import from_published
 
 
 class SafetensorsModel:
     """The files of one model, opened for conversion."""
 
     def __init__(self, folder: Path, weight_files: Sequence[Path]) -> None:
-        self._folder = folder
         self._tensors: dict[str, _Floats] = {}
         for path in weight_files:
             header = read_safetensors_header(path)
@@ -31,10 +29,10 @@ class SafetensorsModel:
                 if name in self._tensors:
                     raise BrokenModel(f"{folder} has the tensor {name[:80]!r} in two files.")
                 self._tensors[name] = _Floats(path, tensor, mapped)
-        self._tokenizer_json = from_published(
-            str(folder / "tokenizer.json"), _read(folder / "tokenizer.json")
-        )
-        self._config = checked_config(str(folder / "config.json"), self._raw_config())
+        tokenizer_path, config_path = folder / "tokenizer.json", folder / "config.json"
+        self._tokenizer_json = from_published(str(tokenizer_path), _read(tokenizer_path))
+        raw = read_table(str(config_path), _read(config_path), "download it again")
+        self._config = checked_config(str(config_path), raw)
 
     @property
     def config(self) -> Config:
@@ -48,16 +46,6 @@ class SafetensorsModel:
     def tokenizer_json(self) -> str:
         """The tokenizer in the `tokenizers` library's form."""
         return self._tokenizer_json
-
-    def _raw_config(self) -> dict[str, Any]:
-        path = self._folder / "config.json"
-        try:
-            raw = json.loads(_read(path))
-        except (ValueError, RecursionError):
-            raise BrokenModel(f"{path} is not JSON; download it again.") from None
-        if not isinstance(raw, dict):
-            raise BrokenModel(f"{path} is not a model's configuration; download it again.")
-        return raw | {"add_bos_token": adds_bos(self._tokenizer_json, raw.get("bos_token_id"))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +77,8 @@ class _Floats:
             return raw.astype(np.float32, copy=False).reshape(stop - start, *self.shape[1:])
 
 
-def _read(path: Path) -> str:
+def _read(path: Path) -> bytes:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except FileNotFoundError:
         raise BrokenModel(f"{path} is missing: a safetensors model needs it beside the weights.") from None
-    except UnicodeDecodeError:
-        raise BrokenModel(f"{path} is not UTF-8 text; download it again.") from None

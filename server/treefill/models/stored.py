@@ -34,7 +34,7 @@ class StoredManifest:
     licence: str | None
     """None where nobody has told us."""
     origin: str
-    """Where the source came from: `manifest`, a hub id, or a path."""
+    """Where the source came from: `manifest`, a hub id, an absolute path, or `archive`."""
     source: Mapping[str, FileRecord]
     """The files that were converted, by file name."""
     files: Mapping[str, FileRecord]

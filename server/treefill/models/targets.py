@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from treefill.errors import UnknownModel, WrongHash
+from treefill.errors import BadInput, UnknownModel, WrongHash
 from treefill.models.catalogue import Catalogue, CatalogueModel
 from treefill.models.fetch import hub, local
 from treefill.models.stored import FileRecord, StoredManifest
@@ -78,6 +78,10 @@ def find_target(
     manifest = recorded(wanted)
     if manifest is not None and Path(manifest.origin).is_absolute():
         return _at_path(wanted, Path(manifest.origin))
+    if manifest is not None:
+        raise UnknownModel(
+            f"{wanted} was brought by 'treefill model import' and has no other source; import it again."
+        )
     known = ", ".join(catalogue.models)
     raise UnknownModel(
         f"{wanted!r} is no model that is known ({known}), no path, and no hub id like ORG/NAME."
@@ -113,7 +117,10 @@ def hashes(records: Mapping[str, FileRecord]) -> tuple[str, ...]:
 
 def absolute(wanted: str) -> Path:
     """A path as the user wrote it, from the root."""
-    return Path(wanted).expanduser().resolve()
+    try:
+        return Path(wanted).expanduser().resolve()
+    except (RuntimeError, ValueError) as error:  # no such user, links in a circle, a NUL
+        raise BadInput(f"{wanted[:80]!r} cannot be a path: {error}.") from None
 
 
 def _at_path(name: str, path: Path) -> Local:

@@ -3,15 +3,20 @@
 Two things differ from what model makers publish. There is no Unicode normaliser: NFC, say, would alter the
 code in the user's buffer on its way through, and the byte positions with it; what a model has never seen
 uncomposed it reads byte by byte. And every control token is marked special, so that `encode_special_tokens`
-keeps a file's text from ever becoming one.
+keeps a file's text from ever becoming one. Byte-level BPE alone is known; `check_tokenizer` refuses the rest.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treefill.errors import BrokenModel, UnsupportedModel
+from treefill.models.json_table import read_table
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from tokenizers.pre_tokenizers import PreTokenizer
 
 END_TOKENS = frozenset(
     {
@@ -23,6 +28,7 @@ END_TOKENS = frozenset(
         "<|end|>",
         "<|EOT|>",
         "<EOT>",
+        "▁<EOT>",
         "</s>",
         "<eos>",
         "<end_of_turn>",
@@ -30,15 +36,19 @@ END_TOKENS = frozenset(
         "<|fim_pad|>",
         "<|repo_name|>",
         "<|file_sep|>",
+        "<|file_separator|>",
         "<fim_pad>",
+        "<fim-pad>",
         "<file_sep>",
+        "<filename>",
         "<repo_name>",
+        "<reponame>",
     }
 )
 """Control tokens after which nothing belongs to the text any more, by their spelling in the families we know:
 a new file or repository ends a completion as surely as the end of the text."""
 
-NORMAL, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 3, 4, 5, 6
+CONTROL, USER_DEFINED, UNUSED = 3, 4, 5
 """The token types of GGUF that matter here."""
 
 
@@ -133,22 +143,46 @@ def from_bpe(where: str, bpe: BpeVocabulary) -> str:
             "merges": _merges(where, bpe.merges, vocabulary),
         },
     }
-    return _loadable(where, document)
+    return json.dumps(document, ensure_ascii=False)
 
 
-def from_published(where: str, text: str) -> str:
-    """A maker's `tokenizer.json` with the normaliser taken out and control tokens marked special."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise BrokenModel(f"{where} is not JSON; download it again.") from None
-    added = document.get("added_tokens") if isinstance(document, dict) else None
+def from_published(where: str, text: bytes) -> str:
+    """A maker's `tokenizer.json` with Unicode normalisers taken out and control tokens marked special."""
+    document = read_table(where, text, "download it again")
+    added = document.get("added_tokens")
     if not isinstance(added, list) or not all(isinstance(token, dict) for token in added):
         raise BrokenModel(f"{where} is not a tokenizer.json; download it again.")
     document["normalizer"] = _without_unicode_forms(document.get("normalizer"))
     for token in added:
         token["special"] = not str(token.get("content", "")).isspace()
-    return _loadable(where, document)
+        # Either would swallow the text beside the token.
+        token["lstrip"] = token["rstrip"] = False
+    return json.dumps(document, ensure_ascii=False)
+
+
+def check_tokenizer(where: str, tokenizer_json: str, vocab_size: int) -> None:
+    """Refuse a tokenizer that the library does not take, that alters text, or that a model has too few ids for.
+
+    Slow: it loads the tokenizer. Done once, when a model enters the store.
+    """
+    import tokenizers
+
+    try:
+        tokenizer = tokenizers.Tokenizer.from_str(tokenizer_json)
+    except Exception as error:  # the library raises plain Exception
+        raise BrokenModel(f"{where} has a tokenizer that cannot be loaded: {str(error)[:120]}.") from None
+    if not _is_byte_level(tokenizer):
+        raise UnsupportedModel(
+            f"{where} has a tokenizer of another kind than byte-level BPE; none other is known."
+        )
+    top = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+    if not 0 <= top < vocab_size:
+        raise BrokenModel(f"{where} has {top + 1} tokens in its tokenizer and {vocab_size} in its weights.")
+    document = read_table(where, tokenizer_json.encode(), "download it again")
+    for token in document.get("added_tokens") or []:
+        # The library numbers added tokens itself where the id is not where it expects the next one.
+        if tokenizer.token_to_id(token["content"]) != token["id"]:
+            raise BrokenModel(f"{where} gives the token {token['content'][:40]!r} an id that does not fit.")
 
 
 def end_ids(tokenizer_json: str, eos_ids: Sequence[int]) -> list[int]:
@@ -191,35 +225,33 @@ _UNICODE_FORMS = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
 
 
 def _without_unicode_forms(normalizer: Any) -> Any:
-    if not isinstance(normalizer, dict):
-        return None
-    if normalizer.get("type") in _UNICODE_FORMS:
-        return None
-    if normalizer.get("type") == "Sequence":
-        parts = [_without_unicode_forms(part) for part in normalizer.get("normalizers", [])]
-        kept = [part for part in parts if part is not None]
-        return {"type": "Sequence", "normalizers": kept} if kept else None
-    return normalizer
+    """None where there was nothing else; byte-level BPE has no other part, and `check_tokenizer` refuses it."""
+    is_sequence = isinstance(normalizer, dict) and normalizer.get("type") == "Sequence"
+    parts = normalizer.get("normalizers") if is_sequence else [normalizer]
+    is_nothing_else = isinstance(parts, list) and all(map(_is_unicode_form, parts))
+    return None if is_nothing_else else normalizer
 
 
-def _loadable(where: str, document: dict[str, Any]) -> str:
-    """The text of `document`, once the library has shown that it takes it."""
-    import tokenizers
-
-    text = json.dumps(document, ensure_ascii=False)
-    try:
-        tokenizer = tokenizers.Tokenizer.from_str(text)
-    except Exception as error:  # the library raises plain Exception
-        raise BrokenModel(f"{where} has a tokenizer that cannot be loaded: {str(error)[:120]}.") from None
-    for token in document["added_tokens"]:
-        # The library numbers added tokens itself where the id is not where it expects the next one.
-        if tokenizer.token_to_id(token["content"]) != token["id"]:
-            raise BrokenModel(f"{where} gives the token {token['content'][:40]!r} an id that does not fit.")
-    return text
+def _is_unicode_form(normalizer: Any) -> bool:
+    return isinstance(normalizer, dict) and str(normalizer.get("type")) in _UNICODE_FORMS
 
 
-def adds_bos(tokenizer_json: str, bos_id: Any) -> bool:
-    """Whether the tokenizer itself would begin every text with the token `bos_id`."""
-    import tokenizers
+_SAMPLE = "a\u0301 \n"
+"""Shows a space put before a text, and a letter or white space that is not spelt by its bytes."""
 
-    return tokenizers.Tokenizer.from_str(tokenizer_json).encode("").ids[:1] == [bos_id]
+
+def _is_byte_level(tokenizer: "Tokenizer") -> bool:
+    """Whether the tokenizer merges the bytes of a text, each in GPT-2's stand-in, and nothing but them."""
+    from tokenizers import models, pre_tokenizers
+
+    bpe, cutter = tokenizer.model, tokenizer.pre_tokenizer
+    if not isinstance(bpe, models.BPE) or cutter is None or tokenizer.normalizer is not None:
+        return False
+    if bpe.continuing_subword_prefix or bpe.end_of_word_suffix:
+        return False
+    plain = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return _joined(cutter) == _joined(plain)
+
+
+def _joined(cutter: "PreTokenizer") -> str:
+    return "".join(piece for piece, _ in cutter.pre_tokenize_str(_SAMPLE))

