@@ -67,8 +67,49 @@ def test_the_budget_is_kept_and_each_range_comes_once(tmp_path: Path) -> None:
 def test_neighbouring_chunks_are_joined(tmp_path: Path) -> None:
     (chunk,), _ = gather(tmp_path, numbered("order", 8), {"a.py": numbered("order", 64)})
 
-    assert chunk.label == "a.py:1-65" or chunk.label == "a.py:1-64"
+    assert chunk.label == "a.py:1-64"
     assert chunk.text.startswith(numbered("order", 64))
+
+
+class CountingVocabulary(ByteVocabulary):
+    """Notes what is encoded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoded: list[str] = []
+
+    def encode(self, text: str) -> list[int]:
+        self.encoded.append(text)
+        return super().encode(text)
+
+
+def test_large_neighbours_are_not_tokenised_as_a_whole(tmp_path: Path) -> None:
+    vocabulary = CountingVocabulary()
+    text = numbered("order", 8)
+    files = tuple(
+        Document(str(tmp_path / f"{name}.py"), numbered(f"order_{name}", 3000), "python") for name in "abcde"
+    )
+    request = CompletionRequest(
+        Document(str(tmp_path / "main.py"), text, "python"), len(text), files, workspace_root=tmp_path
+    )
+
+    # One chunk fits and leaves room that no other fits into.
+    chunks, _ = gather_neighbours(request, vocabulary, 1300)
+    n_encoded = len(vocabulary.encoded)
+    gather_neighbours(request, vocabulary, 1300)
+
+    assert len(chunks) == 1
+    assert sum(map(len, vocabulary.encoded)) < 10_000
+    assert len(vocabulary.encoded) == n_encoded, "a keystroke encodes no neighbour again"
+
+
+def test_without_a_budget_no_neighbour_is_looked_at(tmp_path: Path) -> None:
+    chunks, (refusal,) = gather(
+        tmp_path, "x = 1\n", {"a.py": "order = 1\n", ".env": "KEY=1\n"}, n_budget=0
+    )
+
+    assert not chunks
+    assert refusal.path.endswith(".env")
 
 
 def test_the_document_itself_is_never_its_own_neighbour(tmp_path: Path) -> None:

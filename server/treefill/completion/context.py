@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 from treefill.completion.request import CompletionRequest, Refusal
@@ -24,6 +25,8 @@ MAX_NEIGHBOUR_CHARS = 400_000
 """Of a larger neighbour only the beginning is looked at."""
 MAX_CHUNK_CHARS = 6_000
 """Chunks of longer lines are data, not code."""
+MAX_MISFITS = 3
+"""The search ends when so many chunks did not fit what is left of the budget."""
 
 _DATA_ENDINGS = ("cfg", "conf", "ini", "properties", "toml", "txt", "xml", "yaml", "yml")
 """Code in a file called `secrets.py` is code; data in a file called `secrets.yaml` is secrets."""
@@ -95,7 +98,7 @@ def gather_neighbours(
 ) -> tuple[tuple[Chunk, ...], tuple[Refusal, ...]]:
     """The chunks to show, in the order of path and line, and the files that were refused."""
     allowed, refusals = _sort_out(request)
-    if not allowed:
+    if not allowed or n_budget <= 0:
         return (), tuple(refusals)
     chunks = [chunk for path, document in allowed for chunk in _cut(path, document)]
     chosen = _take(
@@ -147,8 +150,9 @@ def identifiers(text: str) -> frozenset[str]:
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     """Shared words by all words, 0 where there are none."""
-    union = len(left | right)
-    return len(left & right) / union if union else 0.0
+    n_shared = len(left & right)
+    n_all = len(left) + len(right) - n_shared
+    return n_shared / n_all if n_all else 0.0
 
 
 def _last_lines(text: str, count: int) -> list[str]:
@@ -194,18 +198,31 @@ def _cut(path: str, document: Document) -> Iterator[Chunk]:
 
 
 def _by_similarity(chunks: list[Chunk], query: frozenset[str]) -> list[Chunk]:
-    return sorted(chunks, key=lambda chunk: (-jaccard(identifiers(chunk.text), query), *_place(chunk)))
+    return sorted(chunks, key=lambda chunk: (-jaccard(_identifiers_of(chunk.text), query), *_place(chunk)))
 
 
 def _take(chunks: list[Chunk], vocabulary: Vocabulary, n_budget: int) -> Iterator[Chunk]:
-    n_left = n_budget
+    n_left, n_misfits = n_budget, 0
     for chunk in chunks:
-        if n_left < CHUNK_LINES:
-            return
-        n_tokens = len(vocabulary.encode(without_surrogates(chunk.path + chunk.text))) + 2
+        n_tokens = _count_tokens(chunk.path + chunk.text, vocabulary) + 2
         if n_tokens <= n_left:
             n_left -= n_tokens
             yield chunk
+        else:
+            n_misfits += 1
+            if n_misfits == MAX_MISFITS:
+                return
+
+
+# Both are asked again at each keystroke, of texts that seldom change; the bounds hold several large files.
+@lru_cache(maxsize=4096)
+def _identifiers_of(text: str) -> frozenset[str]:
+    return identifiers(text)
+
+
+@lru_cache(maxsize=256)
+def _count_tokens(text: str, vocabulary: Vocabulary) -> int:
+    return len(vocabulary.encode(without_surrogates(text)))
 
 
 def _joined(chunks: list[Chunk]) -> Iterator[Chunk]:
