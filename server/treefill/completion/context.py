@@ -34,6 +34,8 @@ _DATA_ENDINGS = ("cfg", "conf", "ini", "properties", "toml", "txt", "xml", "yaml
 SECRET_PATTERNS: tuple[str, ...] = (
     ".env",
     ".env.*",
+    ".env-*",
+    ".env_*",
     "*.env",
     ".envrc",
     "*.pem",
@@ -65,13 +67,43 @@ SECRET_PATTERNS: tuple[str, ...] = (
     "*secret.json",
     "*secrets.json",
     *(f"{stem}.{ending}" for stem in ("credentials", "secrets", "secret") for ending in _DATA_ENDINGS),
+    *(f"*{stem}*.json" for stem in ("service-account", "service_account", "serviceaccount")),
     "*.tfvars",
+    "*.tfvars.json",
     "*.tfstate",
+    "*.tfstate.*",
+    "*.tfrc.json",
+    ".terraformrc",
     "kubeconfig",
+    ".vault-token",
+    ".vault_pass*",
+    ".s3cfg",
+    ".boto",
+    "local.settings.json",
+    "wp-config.php",
+    ".*_history",
+    "fish_history",
+    ".docker/config.json",
+    "gh/hosts.yml",
+    ".m2/settings*.xml",
+    ".gradle/gradle.properties",
+    ".composer/auth.json",
+    ".config/containers/auth.json",
+    ".config/gcloud/*",
 )
-"""Names of files that hold secrets by custom; plain `config.json` and `settings.json` do not."""
+"""Names of files that hold secrets by custom, with their folder where the name alone says nothing.
 
-SECRET_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".secrets"})
+Plain `config.json` and `settings.json` hold none. What shells and consoles remember holds passwords.
+"""
+
+SECRET_FOLDERS = frozenset(
+    {".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".secrets", "legacy_credentials"}
+)
+_HARMLESS_ENDINGS = tuple(
+    f".env{mark}{word}" for mark in ".-_" for word in ("example", "sample", "template", "dist")
+)
+_BACKUP_ENDING = re.compile(r"(?:~|\.(?:bak|backup|copy|old|orig|save|sw[a-p]|~\d+~)\d*)+\Z")
+"""What editors, tools and people append to the name of a file whose earlier state they keep."""
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w{2,}")
 
@@ -109,21 +141,19 @@ def gather_neighbours(
 
 def secret_pattern(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
     """The pattern that makes `path` a secrets file, or None."""
-    parts = Path(path).parts
-    name = parts[-1].lower() if parts else ""
-    for folder in parts[:-1]:
-        if folder.lower() in SECRET_FOLDERS:
+    *folders, name = [part.lower() for part in Path(path).parts] or [""]
+    for folder in folders:
+        if folder in SECRET_FOLDERS:
             return f"{folder}/"
-    for pattern in SECRET_PATTERNS:
-        if fnmatchcase(name, pattern) and not name.endswith((".env.example", ".env.sample", ".env.template")):
-            return pattern
+    if not _without_backup_ending(name).endswith(_HARMLESS_ENDINGS):
+        for pattern in SECRET_PATTERNS:
+            if _is_named_by(pattern, [*folders, name]):
+                return pattern
     slashed = Path(path).as_posix()
+    places = {slashed, _without_backup_ending(slashed)}
     for pattern in own_patterns:
-        if (
-            fnmatchcase(name, pattern.lower())
-            or fnmatchcase(slashed, pattern)
-            or fnmatchcase(slashed, f"*/{pattern}")
-        ):
+        is_name = _is_named_by(pattern.lower(), [name])
+        if is_name or any(fnmatchcase(f"/{place}", f"*/{pattern}") for place in places):
             return pattern
     return None
 
@@ -131,6 +161,19 @@ def secret_pattern(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
 def is_secret(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
     """The pattern that makes a file secret by its name or by the name of what it links to, or None."""
     return secret_pattern(path, own_patterns) or secret_pattern(str(_resolved(path)), own_patterns)
+
+
+def _is_named_by(pattern: str, parts: list[str]) -> bool:
+    """True where the last of `parts`, as many as the pattern has, are what it names or a backup of that."""
+    *folders, name = parts[-1 - pattern.count("/") :]
+    bare = _without_backup_ending(name)
+    # Vim calls the swap file of `key.pem` `.key.pem.swp`.
+    names = {name, bare, bare.removeprefix(".")}
+    return any(fnmatchcase("/".join((*folders, each)), pattern) for each in names)
+
+
+def _without_backup_ending(name: str) -> str:
+    return _BACKUP_ENDING.sub("", name)
 
 
 def query_words(document: Document, offset: int) -> frozenset[str]:
