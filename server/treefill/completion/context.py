@@ -6,14 +6,14 @@ token.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
 from treefill.completion.request import CompletionRequest, Refusal
-from treefill.engine.api import Vocabulary
+from treefill.engine.api import TokenId, Vocabulary
 from treefill.text import Document, count_lines, line_bounds, to_lf, without_surrogates
 
 CHUNK_LINES = 32
@@ -247,7 +247,7 @@ def _by_similarity(chunks: list[Chunk], query: frozenset[str]) -> list[Chunk]:
 def _take(chunks: list[Chunk], vocabulary: Vocabulary, n_budget: int) -> Iterator[Chunk]:
     n_left, n_misfits = n_budget, 0
     for chunk in chunks:
-        n_tokens = _count_tokens(chunk.path + chunk.text, vocabulary) + 2
+        n_tokens = _count_tokens(chunk.path + chunk.text, vocabulary.encode) + 2
         if n_tokens <= n_left:
             n_left -= n_tokens
             yield chunk
@@ -264,8 +264,8 @@ def _identifiers_of(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _count_tokens(text: str, vocabulary: Vocabulary) -> int:
-    return len(vocabulary.encode(without_surrogates(text)))
+def _count_tokens(text: str, encode: Callable[[str], list[TokenId]]) -> int:
+    return len(encode(without_surrogates(text)))
 
 
 def _joined(chunks: list[Chunk]) -> Iterator[Chunk]:
