@@ -26,17 +26,10 @@ from treefill.errors import BadSetting
 
 EngineName = Literal["int8", "bitsandbytes"]
 AnchorPolicy = Literal[
-    "plain",
-    "plain-healed",
-    "line",
-    "lines-1",
-    "lines-2",
-    "lines-3",
-    "lines-5",
-    "lines-8",
-    "lines-3-word",
-    "lines-3-unhealed",
-]
+    "plain", "plain-healed", "line",
+    "lines-1", "lines-2", "lines-3", "lines-4", "lines-5", "lines-6", "lines-7", "lines-8",
+    "lines-3-word", "lines-3-unhealed",
+]  # fmt: skip
 ModeName = Literal["auto", "line", "block"]
 Source = Literal["hub", "wheels"]
 
