@@ -67,8 +67,47 @@ def test_the_budget_is_kept_and_each_range_comes_once(tmp_path: Path) -> None:
 def test_neighbouring_chunks_are_joined(tmp_path: Path) -> None:
     (chunk,), _ = gather(tmp_path, numbered("order", 8), {"a.py": numbered("order", 64)})
 
-    assert chunk.label == "a.py:1-65" or chunk.label == "a.py:1-64"
+    assert chunk.label == "a.py:1-64"
     assert chunk.text.startswith(numbered("order", 64))
+
+
+class CountingVocabulary(ByteVocabulary):
+    """Notes what is encoded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoded: list[str] = []
+
+    def encode(self, text: str) -> list[int]:
+        self.encoded.append(text)
+        return super().encode(text)
+
+
+def test_large_neighbours_are_not_tokenised_as_a_whole(tmp_path: Path) -> None:
+    vocabulary = CountingVocabulary()
+    text = numbered("order", 8)
+    files = tuple(
+        Document(str(tmp_path / f"{name}.py"), numbered(f"order_{name}", 3000), "python") for name in "abcde"
+    )
+    request = CompletionRequest(
+        Document(str(tmp_path / "main.py"), text, "python"), len(text), files, workspace_root=tmp_path
+    )
+
+    # One chunk fits and leaves room that no other fits into.
+    chunks, _ = gather_neighbours(request, vocabulary, 1300)
+    n_encoded = len(vocabulary.encoded)
+    gather_neighbours(request, vocabulary, 1300)
+
+    assert len(chunks) == 1
+    assert sum(map(len, vocabulary.encoded)) < 10_000
+    assert len(vocabulary.encoded) == n_encoded, "a keystroke encodes no neighbour again"
+
+
+def test_without_a_budget_no_neighbour_is_looked_at(tmp_path: Path) -> None:
+    chunks, (refusal,) = gather(tmp_path, "x = 1\n", {"a.py": "order = 1\n", ".env": "KEY=1\n"}, n_budget=0)
+
+    assert not chunks
+    assert refusal.path.endswith(".env")
 
 
 def test_the_document_itself_is_never_its_own_neighbour(tmp_path: Path) -> None:
@@ -118,6 +157,37 @@ def test_nothing_outside_the_workspace_is_shown_even_through_a_link(tmp_path: Pa
         "gcp_credentials.json",
         "secrets.yaml",
         "prod.tfvars",
+        ".env~",
+        ".env.bak",
+        ".env-prod",
+        ".env_staging",
+        "app/.docker/config.json",
+        "home/.config/gh/hosts.yml",
+        "terraform.tfstate.backup",
+        "terraform.tfstate.1700000000.backup",
+        "server.pem.bak",
+        "server.pem.orig.old",
+        "key.pem~",
+        ".key.pem.swp",
+        ".id_rsa.swo",
+        "key.pem.~1~",
+        "credentials.json.bak2",
+        "service-account.json",
+        "service_account_prod.json",
+        "gcp-service-account.json",
+        ".vault-token",
+        ".m2/settings.xml",
+        ".m2/settings.xml.save",
+        ".gradle/gradle.properties",
+        ".config/gcloud/access_tokens.json",
+        "local.settings.json",
+        "wp-config.php",
+        "WP-Config.php.BAK",
+        ".bash_history",
+        ".zsh_history",
+        ".python_history",
+        ".psql_history",
+        "fish/fish_history",
     ],
 )
 def test_secrets_files_are_known_by_their_names(path: str) -> None:
@@ -138,7 +208,26 @@ def test_secrets_files_are_known_by_their_names(path: str) -> None:
         "secrets.py",
         "credentials_form.tsx",
         ".env.example",
+        ".env-sample",
+        ".env.example~",
         "private/a.py",
+        "config.json.bak",
+        "docker/config.json",
+        ".docker/compose.yaml",
+        "hosts.yml",
+        "src/settings.xml",
+        "project/gradle.properties",
+        "service_account.py",
+        "service-account.yaml",
+        "wp-config-sample.php",
+        "price_history.sql",
+        "history.py",
+        "gcloud.py",
+        "src/gcloud/client.py",
+        "backup.py",
+        "environment.bak.py",
+        "~",
+        "",
     ],
 )
 def test_ordinary_files_are_none(path: str) -> None:
@@ -152,6 +241,21 @@ def test_the_users_own_patterns_count(tmp_path: Path) -> None:
 
     assert not chunks
     assert refusal.reason == "secrets file (matches internal/*)"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("internal/*", "/home/me/internal/plan.py"),
+        ("internal/*", "internal/plan.py"),
+        ("*.Vault", "prod.vault"),
+        ("*.vault", "prod.vault~"),
+        ("plans/*.txt", "work/plans/a.txt.bak"),
+    ],
+)
+def test_the_users_own_patterns_take_names_and_paths_and_backups_too(pattern: str, path: str) -> None:
+    assert is_secret(path) is None
+    assert is_secret(path, (pattern,)) == pattern
 
 
 def test_a_link_to_a_secrets_file_is_one(tmp_path: Path) -> None:

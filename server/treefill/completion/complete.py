@@ -45,6 +45,8 @@ class Plan:
     mode: Mode
     layout: FimLayout | None
     anchor: Anchor
+    budgets: Budgets
+    """The request's own, or less where the model's context is small."""
     prompt: Prompt
     neighbours: tuple[Chunk, ...]
     refusals: tuple[Refusal, ...]
@@ -97,12 +99,12 @@ def plan_completion(
     watch.lap("neighbours")
 
     layout = choose_layout(vocabulary)
-    prompt = build_prompt(
-        document, request.offset, anchor, layout, vocabulary, budgets, neighbours, _repo_name(request)
-    )
+    prompt = _prompt(request, anchor, layout, vocabulary, budgets, neighbours)
     watch.lap("prompt")
 
-    plan = Plan(request, situation, mode, layout, anchor, prompt, neighbours, refusals, watch.timings_ms)
+    plan = Plan(
+        request, situation, mode, layout, anchor, budgets, prompt, neighbours, refusals, watch.timings_ms
+    )
     if not prompt.ids:
         sentence = "There is no text before the cursor, and the model cannot fill in a middle."
         return Declined(Reason.NO_CONTEXT, sentence, anchor=anchor, explanation=_explain(plan))
@@ -163,20 +165,39 @@ def _generate(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
 
 def _unhealed(plan: Plan, engine: Engine) -> Plan:
     """The same plan with the whole text in the prompt, for a vocabulary that cannot spell the healed tail."""
-    request = plan.request
-    budgets = _budgets(request, plan.anchor, engine.vocabulary, engine.n_context)
-    prompt = build_prompt(
-        request.document,
-        request.offset,
+    prompt = _prompt(
+        plan.request,
         plan.anchor,
         plan.layout,
         engine.vocabulary,
-        budgets,
+        plan.budgets,
         plan.neighbours,
-        _repo_name(request),
         healing=Healing.NONE,
     )
     return replace(plan, prompt=prompt)
+
+
+def _prompt(
+    request: CompletionRequest,
+    anchor: Anchor,
+    layout: FimLayout | None,
+    vocabulary: Vocabulary,
+    budgets: Budgets,
+    neighbours: tuple[Chunk, ...],
+    healing: Healing | None = None,
+) -> Prompt:
+    """What the model reads; `healing` overrules the anchor's policy."""
+    return build_prompt(
+        request.document,
+        request.offset,
+        anchor,
+        layout,
+        vocabulary,
+        budgets,
+        neighbours,
+        _repo_name(request),
+        healing,
+    )
 
 
 def _budgets(request: CompletionRequest, anchor: Anchor, vocabulary: Vocabulary, n_context: int) -> Budgets:

@@ -6,13 +6,14 @@ token.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 from treefill.completion.request import CompletionRequest, Refusal
-from treefill.engine.api import Vocabulary
+from treefill.engine.api import TokenId, Vocabulary
 from treefill.text import Document, count_lines, line_bounds, to_lf, without_surrogates
 
 CHUNK_LINES = 32
@@ -24,6 +25,8 @@ MAX_NEIGHBOUR_CHARS = 400_000
 """Of a larger neighbour only the beginning is looked at."""
 MAX_CHUNK_CHARS = 6_000
 """Chunks of longer lines are data, not code."""
+MAX_MISFITS = 3
+"""The search ends when so many chunks did not fit what is left of the budget."""
 
 _DATA_ENDINGS = ("cfg", "conf", "ini", "properties", "toml", "txt", "xml", "yaml", "yml")
 """Code in a file called `secrets.py` is code; data in a file called `secrets.yaml` is secrets."""
@@ -31,6 +34,8 @@ _DATA_ENDINGS = ("cfg", "conf", "ini", "properties", "toml", "txt", "xml", "yaml
 SECRET_PATTERNS: tuple[str, ...] = (
     ".env",
     ".env.*",
+    ".env-*",
+    ".env_*",
     "*.env",
     ".envrc",
     "*.pem",
@@ -62,13 +67,43 @@ SECRET_PATTERNS: tuple[str, ...] = (
     "*secret.json",
     "*secrets.json",
     *(f"{stem}.{ending}" for stem in ("credentials", "secrets", "secret") for ending in _DATA_ENDINGS),
+    *(f"*{stem}*.json" for stem in ("service-account", "service_account", "serviceaccount")),
     "*.tfvars",
+    "*.tfvars.json",
     "*.tfstate",
+    "*.tfstate.*",
+    "*.tfrc.json",
+    ".terraformrc",
     "kubeconfig",
+    ".vault-token",
+    ".vault_pass*",
+    ".s3cfg",
+    ".boto",
+    "local.settings.json",
+    "wp-config.php",
+    ".*_history",
+    "fish_history",
+    ".docker/config.json",
+    "gh/hosts.yml",
+    ".m2/settings*.xml",
+    ".gradle/gradle.properties",
+    ".composer/auth.json",
+    ".config/containers/auth.json",
+    ".config/gcloud/*",
 )
-"""Names of files that hold secrets by custom; plain `config.json` and `settings.json` do not."""
+"""Names of files that hold secrets by custom, with their folder where the name alone says nothing.
 
-SECRET_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".secrets"})
+Plain `config.json` and `settings.json` hold none. What shells and consoles remember holds passwords.
+"""
+
+SECRET_FOLDERS = frozenset(
+    {".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".secrets", "legacy_credentials"}
+)
+_HARMLESS_ENDINGS = tuple(
+    f".env{mark}{word}" for mark in ".-_" for word in ("example", "sample", "template", "dist")
+)
+_BACKUP_ENDING = re.compile(r"(?:~|\.(?:bak|backup|copy|old|orig|save|sw[a-p]|~\d+~)\d*)+\Z")
+"""What editors, tools and people append to the name of a file whose earlier state they keep."""
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w{2,}")
 
@@ -95,7 +130,7 @@ def gather_neighbours(
 ) -> tuple[tuple[Chunk, ...], tuple[Refusal, ...]]:
     """The chunks to show, in the order of path and line, and the files that were refused."""
     allowed, refusals = _sort_out(request)
-    if not allowed:
+    if not allowed or n_budget <= 0:
         return (), tuple(refusals)
     chunks = [chunk for path, document in allowed for chunk in _cut(path, document)]
     chosen = _take(
@@ -106,21 +141,19 @@ def gather_neighbours(
 
 def secret_pattern(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
     """The pattern that makes `path` a secrets file, or None."""
-    parts = Path(path).parts
-    name = parts[-1].lower() if parts else ""
-    for folder in parts[:-1]:
-        if folder.lower() in SECRET_FOLDERS:
+    *folders, name = [part.lower() for part in Path(path).parts] or [""]
+    for folder in folders:
+        if folder in SECRET_FOLDERS:
             return f"{folder}/"
-    for pattern in SECRET_PATTERNS:
-        if fnmatchcase(name, pattern) and not name.endswith((".env.example", ".env.sample", ".env.template")):
-            return pattern
+    if not _without_backup_ending(name).endswith(_HARMLESS_ENDINGS):
+        for pattern in SECRET_PATTERNS:
+            if _is_named_by(pattern, [*folders, name]):
+                return pattern
     slashed = Path(path).as_posix()
+    places = {slashed, _without_backup_ending(slashed)}
     for pattern in own_patterns:
-        if (
-            fnmatchcase(name, pattern.lower())
-            or fnmatchcase(slashed, pattern)
-            or fnmatchcase(slashed, f"*/{pattern}")
-        ):
+        is_name = _is_named_by(pattern.lower(), [name])
+        if is_name or any(fnmatchcase(f"/{place}", f"*/{pattern}") for place in places):
             return pattern
     return None
 
@@ -128,6 +161,19 @@ def secret_pattern(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
 def is_secret(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
     """The pattern that makes a file secret by its name or by the name of what it links to, or None."""
     return secret_pattern(path, own_patterns) or secret_pattern(str(_resolved(path)), own_patterns)
+
+
+def _is_named_by(pattern: str, parts: list[str]) -> bool:
+    """True where the last of `parts`, as many as the pattern has, are what it names or a backup of that."""
+    *folders, name = parts[-1 - pattern.count("/") :]
+    bare = _without_backup_ending(name)
+    # Vim calls the swap file of `key.pem` `.key.pem.swp`.
+    names = {name, bare, bare.removeprefix(".")}
+    return any(fnmatchcase("/".join((*folders, each)), pattern) for each in names)
+
+
+def _without_backup_ending(name: str) -> str:
+    return _BACKUP_ENDING.sub("", name)
 
 
 def query_words(document: Document, offset: int) -> frozenset[str]:
@@ -147,8 +193,9 @@ def identifiers(text: str) -> frozenset[str]:
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     """Shared words by all words, 0 where there are none."""
-    union = len(left | right)
-    return len(left & right) / union if union else 0.0
+    n_shared = len(left & right)
+    n_all = len(left) + len(right) - n_shared
+    return n_shared / n_all if n_all else 0.0
 
 
 def _last_lines(text: str, count: int) -> list[str]:
@@ -194,18 +241,31 @@ def _cut(path: str, document: Document) -> Iterator[Chunk]:
 
 
 def _by_similarity(chunks: list[Chunk], query: frozenset[str]) -> list[Chunk]:
-    return sorted(chunks, key=lambda chunk: (-jaccard(identifiers(chunk.text), query), *_place(chunk)))
+    return sorted(chunks, key=lambda chunk: (-jaccard(_identifiers_of(chunk.text), query), *_place(chunk)))
 
 
 def _take(chunks: list[Chunk], vocabulary: Vocabulary, n_budget: int) -> Iterator[Chunk]:
-    n_left = n_budget
+    n_left, n_misfits = n_budget, 0
     for chunk in chunks:
-        if n_left < CHUNK_LINES:
-            return
-        n_tokens = len(vocabulary.encode(without_surrogates(chunk.path + chunk.text))) + 2
+        n_tokens = _count_tokens(chunk.path + chunk.text, vocabulary.encode) + 2
         if n_tokens <= n_left:
             n_left -= n_tokens
             yield chunk
+        else:
+            n_misfits += 1
+            if n_misfits == MAX_MISFITS:
+                return
+
+
+# Both are asked again at each keystroke, of texts that seldom change; the bounds hold several large files.
+@lru_cache(maxsize=4096)
+def _identifiers_of(text: str) -> frozenset[str]:
+    return identifiers(text)
+
+
+@lru_cache(maxsize=256)
+def _count_tokens(text: str, encode: Callable[[str], list[TokenId]]) -> int:
+    return len(encode(without_surrogates(text)))
 
 
 def _joined(chunks: list[Chunk]) -> Iterator[Chunk]:

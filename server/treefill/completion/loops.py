@@ -1,4 +1,4 @@
-"""Finding the place where a model begins to say the same again and again."""
+"""Finding the place where a model begins to say the same again and again, and which lines tell of that."""
 
 import re
 
@@ -15,6 +15,11 @@ def find_loop(text: str) -> int | None:
     return min(found, default=None)
 
 
+def is_telling(line: str) -> bool:
+    """False for lines like `}` or `);`, which often come again."""
+    return re.search(r"\w", line) is not None
+
+
 def _loop_of_lines(text: str) -> int | None:
     """Up to four lines that come a third time; blank lines do not count."""
     filled: list[tuple[str, int]] = []
@@ -28,7 +33,7 @@ def _loop_of_lines(text: str) -> int | None:
         needed = period * (MAX_LINE_REPEATS + 1)
         for first in range(len(filled) - needed + 1):
             lines = [line for line, _ in filled[first : first + needed]]
-            if any(_is_telling(line) for line in lines) and lines == lines[:period] * (MAX_LINE_REPEATS + 1):
+            if any(is_telling(line) for line in lines) and lines == lines[:period] * (MAX_LINE_REPEATS + 1):
                 return max(0, filled[first + period][1] - 1)
     return None
 
@@ -39,8 +44,3 @@ def _loop_in_line(text: str) -> int | None:
         if len(found.group()) >= _MIN_LOOP_CHARS and re.search(r"\w", found.group(1)):
             return found.start() + len(found.group(1))
     return None
-
-
-def _is_telling(line: str) -> bool:
-    """False for closers and the like, which often stand in a row."""
-    return re.search(r"\w", line) is not None

@@ -144,7 +144,7 @@ def split_typed_tail(middle: str, healing: Healing = Healing.TOKEN) -> tuple[str
     ('f(x', ').fo')
     """
     tail = _TYPED_TAIL[healing].search(middle) if healing is not Healing.NONE else None
-    at = _encodable_from(middle, tail.start()) if tail else len(middle)
+    at = tail.start() if tail else len(middle)
     return middle[:at], middle[at:]
 
 
@@ -275,13 +275,6 @@ def _line_starts(window: str, earliest: int, first_line: int, begins_line: bool)
         at = window.find("\n", at) + 1
         line += 1
     return starts
-
-
-def _encodable_from(text: str, at: int) -> int:
-    """The place at or after `at` behind the last half surrogate pair: forced bytes must be UTF-8."""
-    return max(
-        (number + 1 for number in range(at, len(text)) if "\ud800" <= text[number] <= "\udfff"), default=at
-    )
 
 
 class _Writer:

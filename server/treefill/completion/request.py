@@ -24,7 +24,6 @@ class Reason(StrEnum):
     NO_CONTEXT = "no-context"
     TOO_LONG = "too-long"
     CANCELLED = "cancelled"
-    UNHEALABLE = "unhealable"
     EMPTY = "empty"
     CONTROL_TOKENS = "control-tokens"
     PROSE = "prose"

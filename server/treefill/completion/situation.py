@@ -14,7 +14,8 @@ from treefill.text import Document, indent_of, indent_width, line_bounds, line_e
 
 LOOK_BACK_CHARS = 48_000
 """How far up strings and brackets are followed; further up they seldom matter and cost time."""
-LOOK_AHEAD_CHARS = 8_000
+SURROUNDING_CHARS = 8_000
+"""So much above and below the cursor's line is looked at for neighbouring lines, closers and indentation."""
 LOOK_STEP = 8_000
 """The state at multiples of this is remembered, so that a keystroke scans only what is below."""
 MAX_LINE_CHARS = 4_000
@@ -117,8 +118,8 @@ def look_around(document: Document, offset: int, language: Language) -> Situatio
     text = document.text
     start, end = line_bounds(text, offset)
     start, end = max(start, offset - MAX_LINE_CHARS), min(end, offset + MAX_LINE_CHARS)
-    above = to_lf(text[max(0, start - LOOK_AHEAD_CHARS) : start])
-    below = to_lf(text[end : end + LOOK_AHEAD_CHARS])
+    above = to_lf(text[max(0, start - SURROUNDING_CHARS) : start])
+    below = to_lf(text[end : end + SURROUNDING_CHARS])
     state = cursor_state(document, offset, language)
     rest_of_piece = _until_declaration(to_lf(text[offset:end]) + below, language)
     closed = scan(rest_of_piece, language, ScanState("", state.quote, state.comment_end))

@@ -1,7 +1,6 @@
 """Leave out lines that already stand below or above the cursor."""
 
-import re
-
+from treefill.completion.loops import is_telling
 from treefill.completion.postprocess.item import Drop, Item, Setting
 from treefill.completion.request import Reason
 from treefill.completion.situation import Situation, without_comment
@@ -14,9 +13,9 @@ def drop_repeats_below(item: Item, setting: Setting) -> Item | Drop:
         return item
     below = [_bare(line, situation) for line in situation.lines_below]
     lines = item.text.split("\n")
-    said = [_bare(situation.left + lines[0], situation), *(_bare(line, situation) for line in lines[1:])]
+    said = _said(lines, situation)
     for number, line in enumerate(said):
-        if _is_telling(line) and line == below[0] and (number or situation.is_right_free):
+        if is_telling(line) and line == below[0] and (number or situation.is_right_free):
             kept = "\n".join(lines[:number])
             if kept.strip():
                 return item.with_text(kept)
@@ -28,10 +27,9 @@ def drop_repeats_above(item: Item, setting: Setting) -> Item | Drop:
     """Refuse a suggestion that says no more than the lines just above."""
     situation = setting.situation
     lines = item.text.strip("\n").split("\n")
-    said = [_bare(situation.left + lines[0], situation), *(_bare(line, situation) for line in lines[1:])]
-    said = [line for line in said if line]
+    said = [line for line in _said(lines, situation) if line]
     above = [_bare(line, situation) for line in situation.lines_above[-len(said) :]]
-    if said and said == above and any(_is_telling(line) for line in said):
+    if said and said == above and any(is_telling(line) for line in said):
         return Drop(Reason.REPEATS_ABOVE, "The suggestion is what already stands just above.")
     return item
 
@@ -46,10 +44,10 @@ def _without_common_tail(lines: list[str], said: list[str], below: list[str]) ->
     return lines
 
 
+def _said(lines: list[str], situation: Situation) -> list[str]:
+    """What each line of the text says in the document, the cursor's line from its start."""
+    return [_bare(line, situation) for line in (situation.left + lines[0], *lines[1:])]
+
+
 def _bare(line: str, situation: Situation) -> str:
     return without_comment(line, situation.language).strip()
-
-
-def _is_telling(line: str) -> bool:
-    """False for lines like `}` or `);`, which often come again."""
-    return re.search(r"\w", line) is not None
