@@ -1,8 +1,9 @@
 """Where a suggestion ends: one pure rule, asked after each token and once more for the whole text.
 
-Line: at the first line ending after something that is not blank. Block: at a dedent out of the block, after
-the closing of a brace that the buffer opened, at two blank lines, before the next declaration at the block's
-own level, at the end of a statement where blocks have no other mark, at a loop, and after so many lines.
+Line: at the first line ending after something that is not blank, outside the strings that the text opens.
+Block: at a dedent out of the block, after the closing of a brace that the buffer opened, at two blank lines,
+before the next declaration at the block's own level, at the end of a statement where blocks have no other
+mark, at a loop, and after so many lines.
 """
 
 from collections.abc import Callable
@@ -23,17 +24,30 @@ def stop_rule(mode: Mode, situation: Situation, max_lines: int) -> Callable[[str
 def find_stop(text: str, mode: Mode, situation: Situation, max_lines: int) -> int | None:
     """Offset at which the suggestion ends, or None while it may go on."""
     loop = find_loop(text)
-    end = _line_stop(text, situation) if mode is Mode.LINE else _block_stop(text, situation, max_lines)
+    end = (
+        _line_stop(text, situation, max_lines)
+        if mode is Mode.LINE
+        else _block_stop(text, situation, max_lines)
+    )
     return loop if end is None or (loop is not None and loop < end) else end
 
 
-def _line_stop(text: str, situation: Situation) -> int | None:
+def _line_stop(text: str, situation: Situation, max_lines: int) -> int | None:
     if not situation.is_right_free:
         end = text.find("\n")
     else:
         n_blank = len(text) - len(text.lstrip())
         end = text.find("\n", n_blank)
+    n_lines = 1
+    while end >= 0 and n_lines < max_lines and leaves_string_open(text[: end + 1], situation):
+        end = text.find("\n", end + 1)
+        n_lines += 1
     return None if end < 0 else end
+
+
+def leaves_string_open(text: str, situation: Situation) -> bool:
+    """True where a string that `text` itself opens goes on behind it."""
+    return situation.state.is_code and bool(scan(text, situation.language, situation.state).state.quote)
 
 
 def _block_stop(text: str, situation: Situation, max_lines: int) -> int | None:

@@ -1,6 +1,6 @@
 """Give every added line the file's own indentation: tabs or blanks, and the width of a step."""
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from treefill.completion.postprocess.item import Drop, Item, Setting
 from treefill.completion.scan import CLOSERS, scan
@@ -69,7 +69,9 @@ def _shift(lines: list[str], written: int, width: int, left: int, situation: Sit
     """
     # The last line may close the buffer's own brace, further left.
     has_closer = lines[-1].lstrip()[:1] in ("}", ")", "]")
-    inner = [line for line in lines[1 : len(lines) - has_closer] if line.strip()]
+    in_string = _lines_in_strings(lines, situation)
+    candidates = enumerate(lines[1 : len(lines) - has_closer], start=1)
+    inner = [line for number, line in candidates if line.strip() and number not in in_string]
     if not inner:
         return 0
     if min(indent_width(indent_of(line)) for line in inner) >= written:
@@ -80,16 +82,24 @@ def _shift(lines: list[str], written: int, width: int, left: int, situation: Sit
 
 def _fit_others(lines: list[str], first: str, shift: int, situation: Situation) -> list[str]:
     """All lines but the first, moved and in the file's style; the inside of a string is left alone."""
+    in_string = _lines_in_strings(lines, situation)
+    step = _written_step([first, *lines[1:]], situation)
+    return [
+        line if number in in_string else _fitted(line, shift, step, situation)
+        for number, line in enumerate(lines[1:], start=1)
+    ]
+
+
+def _lines_in_strings(lines: list[str], situation: Situation) -> frozenset[int]:
+    """Numbers of the lines that begin inside a string: their white space is the string's own."""
     found = scan("\n".join(lines), situation.language)
     strings = [pair for pair in found.pairs if pair.text not in CLOSERS]
-    step = _written_step([first, *lines[1:]], situation)
-    fitted = []
-    offset = len(lines[0]) + 1
-    for line in lines[1:]:
-        is_in_string = any(pair.open_offset < offset <= pair.close_offset for pair in strings)
-        fitted.append(line if is_in_string else _fitted(line, shift, step, situation))
-        offset += len(line) + 1
-    return fitted
+    offsets = accumulate((len(line) + 1 for line in lines), initial=0)
+    return frozenset(
+        number
+        for number, offset in enumerate(offsets)
+        if any(pair.open_offset < offset <= pair.close_offset for pair in strings)
+    )
 
 
 def _fitted(line: str, shift: int, step: int, situation: Situation) -> str:

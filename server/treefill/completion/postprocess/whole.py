@@ -7,7 +7,7 @@ from treefill.completion.postprocess.item import Drop, Item, Setting
 from treefill.completion.request import Mode, Reason
 from treefill.completion.scan import scan
 from treefill.completion.situation import Situation, ends_with_opener
-from treefill.completion.stop import find_stop
+from treefill.completion.stop import find_stop, leaves_string_open
 from treefill.engine.api import Finish
 
 _WORD_END = re.compile(r"[\w)\]}\"'](?![\w(\[.\"'])")
@@ -22,15 +22,13 @@ def cut_to_whole(item: Item, setting: Setting) -> Item | Drop:
         whole = _until_line_end(text, stop) if is_loop else text[:stop]
         if setting.mode is Mode.BLOCK and whole.count("\n") + 1 >= setting.max_lines:
             whole = _until_closed(whole, setting.situation)
-        return item.with_text(whole) if whole.strip() else _incomplete(is_loop)
+        is_half = setting.mode is Mode.LINE and leaves_string_open(whole + "\n", setting.situation)
+        return item.with_text(whole) if whole.strip() and not is_half else _incomplete(is_loop)
     if setting.finish is not Finish.LENGTH:
         return item
     lines, newline, _ = text.rpartition("\n")
-    whole = (
-        _until_closed(lines, setting.situation)
-        if newline and lines.strip()
-        else _sane_part(text, setting.situation)
-    )
+    is_multi_line = newline and lines.strip() and setting.mode is Mode.BLOCK
+    whole = _until_closed(lines, setting.situation) if is_multi_line else _sane_part(text, setting.situation)
     return item.with_text(whole) if whole.strip() else _incomplete(is_loop=False)
 
 
