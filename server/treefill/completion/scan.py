@@ -84,6 +84,7 @@ def scan(text: str, language: Language, start: ScanState = CODE) -> Scan:
     pairs: list[Pair] = []
     spans: list[tuple[int, int]] = []
     quote, comment_end, began = start.quote, start.comment_end, BEFORE_TEXT
+    code = _code_pattern(language)
     at = 0
     while at < len(text):
         if comment_end:
@@ -104,7 +105,7 @@ def scan(text: str, language: Language, start: ScanState = CODE) -> Scan:
                     pairs.append(Pair(began, found.start(), quote))
                 quote = ""
         else:
-            found = _code_pattern(language).search(text, at)
+            found = code.search(text, at)
             if found is None:
                 break
             at, token, offset = found.end(), found.group(), found.start()
