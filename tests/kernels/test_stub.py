@@ -1,0 +1,24 @@
+"""The stub names what the native module has, no more and no less."""
+
+import ast
+from pathlib import Path
+
+import treefill
+from treefill import _kernels
+
+STUB = next(path for folder in treefill.__path__ if (path := Path(folder) / "_kernels.pyi").exists())
+
+
+def test_the_stub_and_the_module_agree() -> None:
+    tree = ast.parse(STUB.read_text(encoding="utf-8"))
+    definitions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    members = {
+        node.name: {member.name for member in node.body if isinstance(member, ast.FunctionDef)}
+        for node in definitions
+        if isinstance(node, ast.ClassDef)
+    }
+
+    assert {node.name for node in definitions} == {name for name in vars(_kernels) if not name.startswith("_")}
+    for name, stubbed in members.items():
+        real = {member for member in vars(getattr(_kernels, name)) if not member.startswith("_")}
+        assert stubbed - {"__init__"} == real
