@@ -119,8 +119,8 @@ NB_MODULE(_kernels, m) {
   m.def("threads", &threads);
   m.def("set_threads", &set_threads, "n_threads"_a);
   nb::class_<Int8Linear>(m, "Int8Linear")
-      .def(nb::init<Blocks, Scales, Sums, std::optional<Vector>, int64_t, int64_t>(), "q"_a.noconvert(), "scale"_a.noconvert(), "sum"_a.noconvert(),
-           "bias"_a.noconvert().none(), "n_inputs"_a, "n_outputs"_a)
+      .def(nb::init<Blocks, Scales, Sums, std::optional<Vector>, int64_t, int64_t>(), "q"_a.noconvert(),
+           "scale"_a.noconvert(), "sum"_a.noconvert(), "bias"_a.noconvert().none(), "n_inputs"_a, "n_outputs"_a)
       .def("forward", &Int8Linear::forward, "x"_a, "n_rows"_a, "y"_a)
       .def_prop_ro("n_inputs", &Int8Linear::n_inputs)
       .def_prop_ro("n_outputs", &Int8Linear::n_outputs);
