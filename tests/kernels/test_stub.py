@@ -18,7 +18,9 @@ def test_the_stub_and_the_module_agree() -> None:
         if isinstance(node, ast.ClassDef)
     }
 
-    assert {node.name for node in definitions} == {name for name in vars(_kernels) if not name.startswith("_")}
+    assert {node.name for node in definitions} == {
+        name for name in vars(_kernels) if not name.startswith("_")
+    }
     for name, stubbed in members.items():
         real = {member for member in vars(getattr(_kernels, name)) if not member.startswith("_")}
         assert stubbed - {"__init__"} == real
