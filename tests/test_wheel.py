@@ -48,7 +48,8 @@ def test_the_installed_wheel_completes_a_file(wheel: Path, tmp_path: Path) -> No
     (site / "dependencies.pth").write_text(str(Path(pytest.__file__).parent.parent) + "\n")
     file = tmp_path / "fib.py"
     file.write_text("def fibonacci(n):\n    if n < 2:\n        return n\n    ret\n")
-    script = "import treefill, sys; print(treefill.__path__, file=sys.stderr); from treefill.cli import main; main()"
+    script = "import treefill, sys; print(treefill.__path__, file=sys.stderr); "
+    script += "from treefill.__main__ import main; main()"
     run = subprocess.run(
         [
             str(environment / "bin" / "python"),

@@ -1,6 +1,61 @@
-"""`python -m treefill` is the `treefill` command."""
+"""The `treefill` command and `python -m treefill`: runs `cli`, and says errors in one sentence.
 
-from treefill.cli import main
+Exit status: 0 for an answer (a stated decline is one), 1 where a check that was asked for found something wrong, 2 for
+bad input, 70 for a mistake of ours, 130 after Ctrl-C. Imports what takes time inside, so that Ctrl-C is a sentence from
+the first moment on.
+"""
+
+import errno
+import io
+import os
+import sys
+
+
+def main() -> None:
+    """Run one command and exit."""
+    try:
+        _print_what_a_terminal_cannot_show()
+        from treefill.errors import TreefillError
+
+        try:
+            from treefill.cli import cli
+
+            cli()
+        except TreefillError as error:
+            _fail(str(error), status=2)
+    except OSError as error:
+        _fail(_disk_sentence(error), status=2)
+    except KeyboardInterrupt:
+        _fail("Stopped.", status=130)
+    except Exception as error:
+        if os.environ.get("TREEFILL_DEBUG") == "1":
+            raise
+        sentence = f"Something unforeseen went wrong ({type(error).__name__}: {error})."
+        _fail(f"{sentence} With TREEFILL_DEBUG=1 it is shown whole: please report it.", status=70)
+
+
+def _print_what_a_terminal_cannot_show() -> None:
+    """A character that the output's encoding lacks is printed as its escape, rather than not at all."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _disk_sentence(error: OSError) -> str:
+    """What the system refused, said as the tool's own errors are."""
+    where = error.filename or "a file"
+    if error.errno == errno.ENOSPC:
+        return f"The disk that holds {where} is full: free some space and try again."
+    return f"{where} cannot be used ({error.strerror or error}): check the path and its permissions."
+
+
+def _fail(sentence: str, status: int) -> None:
+    try:
+        print(f"treefill: {sentence}", file=sys.stderr)
+    except BrokenPipeError:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - closed by the exit that follows
+    sys.exit(status)
+
 
 if __name__ == "__main__":
     main()

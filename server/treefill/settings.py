@@ -147,6 +147,8 @@ class _FileSource(TomlConfigSettingsSource):
     """The settings file; a missing one has no values, a malformed one is the user's to mend."""
 
     def __init__(self, path: Path) -> None:
+        if path.exists() and not path.is_file():
+            raise BadSetting(f"The settings file {path} is not a file: name another by TREEFILL_SETTINGS.")
         try:
             super().__init__(Settings, toml_file=path)
         except OSError as error:
@@ -158,7 +160,7 @@ class _FileSource(TomlConfigSettingsSource):
 def _values(origin: str, source: PydanticBaseSettingsSource) -> dict[str, Any]:
     try:
         return source()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadSetting(
             f"Settings from the {origin} cannot be read: {error}; lists are written as JSON."
         ) from None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from treefill.cli import main
+from treefill.__main__ import main
 
 
 @dataclass(frozen=True)
@@ -137,13 +137,36 @@ def test_settings_as_json_say_where_each_came_from(treefill: Treefill) -> None:
 
 def test_an_unforeseen_error_is_a_sentence_too(folder: Path) -> None:
     script = (
-        "import sys, treefill.cli as c\n"
+        "import sys, treefill.__main__ as m, treefill.cli as c\n"
         "c.cli.command('fail')(lambda: 1 / 0)\n"
         "sys.argv = ['treefill', 'fail']\n"
-        "c.main()"
+        "m.main()"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
     assert run.returncode == 70
     assert "Something unforeseen went wrong (ZeroDivisionError: division by zero)" in run.stderr
     assert "Traceback" not in run.stderr
+
+
+def test_ctrl_c_while_the_command_is_still_loading_is_a_sentence() -> None:
+    script = (
+        "import sys, treefill.__main__ as m\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "m.main()"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert (run.returncode, run.stderr) == (130, "treefill: Stopped.\n")
+
+
+def test_what_the_output_cannot_show_is_printed_as_its_escape(folder: Path) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "TREEFILL_SETTINGS": str(folder / "é.toml")}
+    command = [sys.executable, "-m", "treefill", "settings"]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert run.returncode == 0, run.stderr
+    assert "\\xe9.toml" in "".join(run.stdout.split())

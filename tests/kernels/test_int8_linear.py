@@ -227,3 +227,23 @@ def test_the_environment_forces_an_instruction_set() -> None:
     )
 
     assert run.stdout.strip() == "scalar"
+
+
+def test_a_forked_child_multiplies_and_ends_as_its_parent_does() -> None:
+    """The child has none of the parent's threads; waiting for them would take for ever."""
+    script = (
+        "import os, sys, numpy as np\n"
+        "from treefill import _kernels as k\n"
+        "linear = k.Int8Linear(np.ones((64, 2, 16, 16, 4), np.int8), np.full((64, 2, 16), 0x3C00, np.uint16),\n"
+        "                      np.full((64, 2, 16), 64, np.int16), None, 128, 1024)\n"
+        "x, y = np.ones((300, 128), np.float32), np.zeros((300, 1024), np.float32)\n"
+        "k.set_threads(3); linear.forward(x.ctypes.data, 300, y.ctypes.data)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    linear.forward(x.ctypes.data, 300, y.ctypes.data); k.set_threads(2)\n"
+        "    sys.exit(0 if abs(y[0, 0] - 128) < 1e-3 else 3)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
+
+    assert run.returncode == 0

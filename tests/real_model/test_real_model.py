@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from treefill.__main__ import main
 from treefill.app import App
-from treefill.cli import main
 from treefill.completion import Declined, Suggestion, complete, plan_completion
 from treefill.completion.complete import Plan
 from treefill.engine.api import CancelFlag, Engine, Finish, GenerateRequest
@@ -187,7 +187,7 @@ def test_nothing_asks_the_network_once_the_model_is_there() -> None:
         "import socket, sys\n"
         "def refuse(*arguments, **options): sys.exit('the network was asked')\n"
         "socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse\n"
-        "from treefill.cli import main; main()"
+        "from treefill.__main__ import main; main()"
     )
     arguments = ["complete", str(EXAMPLES / "shop.sql"), "19:16", "--max-tokens", "4", "--json"]
     run = subprocess.run(

@@ -1,6 +1,7 @@
 """`treefill model …`: the model store from the command line."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from treefill.commands.options import AsJson, CacheDir, open_app
+from treefill.errors import BrokenModel
 
 model_app = typer.Typer(help="Get, check and choose models.", no_args_is_help=True)
 
@@ -47,9 +49,13 @@ def list_models(cache_dir: CacheDir = None, as_json: AsJson = False) -> None:
 
 @model_app.command("verify")
 def verify(name: OptionalName = None, cache_dir: CacheDir = None, as_json: AsJson = False) -> None:
-    """Read every file of a model and compare its hash."""
+    """Read every file of a model and compare its hash. Exits with 1 where one differs."""
     store = open_app(cache_dir=cache_dir).store
-    checked = store.verify(name or store.current())
+    try:
+        checked = store.verify(name or store.current())
+    except BrokenModel as error:
+        print(f"treefill: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
     files = [{"path": str(file.path), "n_bytes": file.n_bytes, "sha256": file.sha256} for file in checked]
     _say(as_json, "\n".join(f"OK {file['path']}" for file in files), files=files)
 

@@ -1,5 +1,6 @@
 """A document as it stands in the editor's buffer or on the disk. Finding its language is not done here."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,11 +43,24 @@ def _read_bytes(path: Path) -> bytes:
                 f"{path} is too large ({n_bytes / 1e6:.0f} MB): files of up to "
                 f"{MAX_FILE_BYTES // 1_000_000} MB can be completed"
             )
-        return path.read_bytes()
+        return _read_at_most(path, MAX_FILE_BYTES)
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror or error}): check its permissions") from error
     except ValueError as error:
         raise BadInput(f"{str(path)!r} is not a path that a file can have: {error}") from error
+
+
+def _read_at_most(path: Path, n_most: int) -> bytes:
+    """A file's bytes, without waiting for more: what the system makes up (`/proc`) may have no size and no end."""
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb", buffering=0) as file:
+        data = bytearray()
+        while piece := file.read(n_most + 1 - len(data)):
+            data += piece
+        if piece is None:
+            raise BadInput(f"{path} has nothing to read yet: name a text file")
+    if len(data) > n_most:
+        raise BadInput(f"{path} has no end within {n_most // 1_000_000} MB: name a text file")
+    return bytes(data)
 
 
 def _decode(path: str | Path, data: bytes) -> str:
