@@ -16,7 +16,8 @@ def test_int8_stays_near_float32() -> None:
     """Wide bounds, since 511 tokens are few; `treefill eval fidelity` measures on ten times as many."""
     store = App(load_settings({"model": "qwen2.5-coder-0.5b"}).settings).store
     files = store.open("qwen2.5-coder-0.5b")
-    windows = choose_windows(TokenizerVocabulary(files.tokenizer_path, files.end_ids), [], 1)
+    vocabulary = TokenizerVocabulary(files.tokenizer_path, files.end_ids, files.config["vocab_size"])
+    windows = choose_windows(vocabulary, [], 1)
     float_model = reference.float_model(files, store.open_source(files.name))
     *_, total = measure(windows, float_model, [reference.int8_model(files)])
 
