@@ -47,7 +47,7 @@ def infill_markdown(report: InfillReport) -> str:
         f"{header.model}, {header.engine}, treefill {header.version}: "
         f"{report.n_holes} holes that every arm has filled.",
         table(
-            ("variant", "arm", "n", "passed", "exact", "declined", "evaluated p50", "p95"),
+            ("variant", "arm", "n", "passed", "exact", "declined"),
             (_summary_cells(summary) for summary in report.summaries),
         ),
     ]
@@ -138,8 +138,6 @@ def _summary_cells(summary: Summary) -> tuple[str, ...]:
         _percent(summary.passed),
         _percent(summary.exact),
         _percent(summary.declined),
-        f"{summary.evaluated_median:.0f}",
-        f"{summary.evaluated_p95:.0f}",
     )
 
 

@@ -34,9 +34,6 @@ class Summary:
     """Share of the holes, 0 to 1."""
     exact: float
     declined: float
-    evaluated_median: float
-    """Tokens a request."""
-    evaluated_p95: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +102,6 @@ def _place(row: Row) -> _Place:
 
 
 def _summary(arm: str, variant: str, rows: Sequence[Row]) -> Summary:
-    evaluated = [row.n_evaluated for row in rows]
     return Summary(
         arm=arm,
         variant=variant,
@@ -113,8 +109,6 @@ def _summary(arm: str, variant: str, rows: Sequence[Row]) -> Summary:
         passed=_share(row.passed for row in rows),
         exact=_share(row.exact for row in rows),
         declined=_share(row.declined is not None for row in rows),
-        evaluated_median=float(np.median(evaluated)),
-        evaluated_p95=float(np.percentile(evaluated, 95)),
     )
 
 
