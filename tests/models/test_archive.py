@@ -261,8 +261,9 @@ def one_more_token(data: bytes) -> bytes:
         (edit_file(2, one_more_token), BrokenModel, "has 271 tokens in its tokenizer and 270 in its weights"),
         (edit_tokenizer(model={"type": "BPE", "vocab": {}, "merges": []}), BrokenModel, "does not fit"),
         (edit_tokenizer(pre_tokenizer=None), UnsupportedModel, "another kind than byte-level BPE"),
-        (edit_tokenizer(normalizer={"type": "NFC"}), UnsupportedModel, "another kind than byte-level BPE"),
-        (edit_file(2, lambda data: b"\xff" + data), BrokenModel, "has a tokenizer that cannot be loaded"),
+        (edit_tokenizer(normalizer={"type": "NFC"}), UnsupportedModel, "in another form than this version's"),
+        (edit_tokenizer(truncation={"max_length": 1}), UnsupportedModel, "in another form"),
+        (edit_file(2, lambda data: b"\xff" + data), BrokenModel, "is not JSON"),
     ],
 )
 def test_a_tokenizer_that_no_conversion_would_make_is_refused(
