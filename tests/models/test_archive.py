@@ -317,6 +317,24 @@ def test_an_archive_cut_anywhere_leaves_nothing(archive: Path, other: ModelStore
     assert tree(other.cache_dir) == {}
 
 
+@pytest.mark.parametrize("tail", [b"junk", bytes(9_999) + b"x", bytes(1 << 21)])
+def test_what_follows_the_end_is_refused(archive: Path, other: ModelStore, tail: bytes) -> None:
+    archive.write_bytes(archive.read_bytes() + tail)
+
+    with pytest.raises(
+        BrokenModel, match=r"mine\.tar is not a sound model archive: something follows its end"
+    ):
+        other.import_(archive)
+    assert tree(other.cache_dir) == {}
+
+
+def test_an_archive_repacked_by_another_program_is_taken(archive: Path, other: ModelStore) -> None:
+    rewritten(archive, lambda members: None)
+
+    assert archive.stat().st_size % tarfile.RECORDSIZE == 0
+    assert other.import_(archive).name == "mine"
+
+
 def test_a_missing_archive_is_said_so(other: ModelStore, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no\.tar does not exist"):
         other.import_(tmp_path / "no.tar")
