@@ -17,7 +17,11 @@
 
 A completion never raises because there is nothing to suggest: it declines, with a reason.
 `str(error)` is the sentence shown to the user; the command line prints it and exits with 2.
+`library_errors` makes one of them of what a library in Rust raises.
 """
+
+import contextlib
+from collections.abc import Callable, Iterator
 
 
 class TreefillError(Exception):
@@ -74,3 +78,14 @@ class StoreBusy(StoreError):
 
 class EngineError(TreefillError):
     """The model could not be run."""
+
+
+@contextlib.contextmanager
+def library_errors(make: Callable[[str], TreefillError]) -> Iterator[None]:
+    """Raise what `make` makes of a Rust library's words. Its panics are no `Exception`, and no class to import."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise make(str(error)[:120]) from None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from treefill.engine.tokenizer import TokenizerVocabulary
-from treefill.errors import BrokenModel, UnsupportedModel
+from treefill.errors import BrokenModel, EngineError, UnsupportedModel
 
 from tests.helpers.tiny_model import CONTROL_TOKENS, write_stored_tokenizer
 
@@ -126,6 +126,26 @@ def test_a_tokenizer_without_tokens_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(BrokenModel, match="has 0 tokens"):
         TokenizerVocabulary(path, frozenset(), VOCAB_SIZE)
+
+
+def test_a_stored_file_on_which_the_library_panics_is_one_sentence(tmp_path: Path) -> None:
+    part = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
+    path = altered(tmp_path, normalizer=lambda _: {"type": "Sequence", "normalizers": [part]})
+
+    with pytest.raises(BrokenModel, match=r"tokenizer\.json is not a tokenizer .*Pull the model again"):
+        TokenizerVocabulary(path, frozenset(), VOCAB_SIZE)
+
+
+def test_a_stored_pattern_that_never_ends_is_one_sentence(tmp_path: Path) -> None:
+    split = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}
+    path = altered(
+        tmp_path,
+        pre_tokenizer=lambda d: {"type": "Sequence", "pretokenizers": [split, d["pre_tokenizer"]]},
+    )
+    vocabulary = TokenizerVocabulary(path, frozenset(), VOCAB_SIZE)
+
+    with pytest.raises(EngineError, match=r"tokenizer failed on the text .*Pull the model again"):
+        vocabulary.encode("x=" + "a" * 40 + "!")
 
 
 @pytest.mark.parametrize("part", ["normalizer", "pre_tokenizer"])

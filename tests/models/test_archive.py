@@ -261,8 +261,9 @@ def one_more_token(data: bytes) -> bytes:
         (edit_file(2, one_more_token), BrokenModel, "has 271 tokens in its tokenizer and 270 in its weights"),
         (edit_tokenizer(model={"type": "BPE", "vocab": {}, "merges": []}), BrokenModel, "does not fit"),
         (edit_tokenizer(pre_tokenizer=None), UnsupportedModel, "another kind than byte-level BPE"),
-        (edit_tokenizer(normalizer={"type": "NFC"}), UnsupportedModel, "another kind than byte-level BPE"),
-        (edit_file(2, lambda data: b"\xff" + data), BrokenModel, "has a tokenizer that cannot be loaded"),
+        (edit_tokenizer(normalizer={"type": "NFC"}), UnsupportedModel, "in another form than this version's"),
+        (edit_tokenizer(truncation={"max_length": 1}), UnsupportedModel, "in another form"),
+        (edit_file(2, lambda data: b"\xff" + data), BrokenModel, "is not JSON"),
     ],
 )
 def test_a_tokenizer_that_no_conversion_would_make_is_refused(
@@ -314,6 +315,24 @@ def test_an_archive_cut_anywhere_leaves_nothing(archive: Path, other: ModelStore
         with pytest.raises(ModelError):
             other.import_(archive)
     assert tree(other.cache_dir) == {}
+
+
+@pytest.mark.parametrize("tail", [b"junk", bytes(9_999) + b"x", bytes(1 << 21)])
+def test_what_follows_the_end_is_refused(archive: Path, other: ModelStore, tail: bytes) -> None:
+    archive.write_bytes(archive.read_bytes() + tail)
+
+    with pytest.raises(
+        BrokenModel, match=r"mine\.tar is not a sound model archive: something follows its end"
+    ):
+        other.import_(archive)
+    assert tree(other.cache_dir) == {}
+
+
+def test_an_archive_repacked_by_another_program_is_taken(archive: Path, other: ModelStore) -> None:
+    rewritten(archive, lambda members: None)
+
+    assert archive.stat().st_size % tarfile.RECORDSIZE == 0
+    assert other.import_(archive).name == "mine"
 
 
 def test_a_missing_archive_is_said_so(other: ModelStore, tmp_path: Path) -> None:

@@ -126,6 +126,8 @@ def test_a_checked_configuration_passes_its_own_check_unchanged() -> None:
         ({"hidden_act": "gelu"}, UnsupportedModel, "activation 'gelu'"),
         ({"use_sliding_window": True}, UnsupportedModel, "sliding-window"),
         ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, UnsupportedModel, "'yarn'"),
+        ({"rope_scaling": {"partial_rotary_factor": 0.5}}, UnsupportedModel, "rotates only part"),
+        ({"partial_rotary_factor": 0.5}, UnsupportedModel, "rotates only part"),
         ({"rope_scaling": {"type": "linear"}}, BrokenModel, "no sound factor in its rope_parameters"),
         ({"rope_scaling": {"type": "linear", "factor": 0}}, BrokenModel, "no sound factor"),
         (
@@ -205,6 +207,14 @@ def test_scaled_positions_are_passed_on(tmp_path: Path) -> None:
     files = converted([path], tmp_path / "out")
 
     assert files.config["rope_parameters"] == {"rope_type": "linear", "factor": 4.0, "rope_theta": 10_000.0}
+
+
+def test_position_parameters_that_are_not_known_are_left_out() -> None:
+    scaling = {"rope_type": "linear", "factor": 4.0, "partial_rotary_factor": 1.0, "beta": 3}
+
+    config = checked_config("here", published_config(tiny_model()) | {"rope_scaling": scaling})
+
+    assert config["rope_parameters"] == {"rope_type": "linear", "factor": 4.0, "rope_theta": 10_000.0}
 
 
 def test_text_becomes_the_same_tokens_from_both_forms(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ import json
 import os
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import filelock
 import pytest
@@ -126,6 +128,86 @@ def test_the_list_shows_known_models_and_others(make_store: StoreMaker, qwen_pat
     assert tiny.download_bytes == mine.download_bytes == qwen_path.stat().st_size
     assert tiny.stored_bytes == 0
     assert mine.stored_bytes == sum(tree(store.cache_dir).values())
+
+
+def put_nothing(path: Path) -> None:
+    path.touch()
+
+
+def put_a_loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def put_a_pipe_as_manifest(path: Path) -> None:
+    path.mkdir()
+    os.mkfifo(path / "manifest.json")
+
+
+def put_a_folder_as_manifest(path: Path) -> None:
+    (path / "manifest.json").mkdir(parents=True)
+
+
+def put_a_manifest_of_another_name(path: Path) -> None:
+    path.mkdir()
+    mine = json.loads((path.parent / "mine" / "manifest.json").read_text())
+    (path / "manifest.json").write_text(json.dumps(mine | {"name": ".."}))
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        put_nothing,
+        put_a_loop,
+        put_a_pipe_as_manifest,
+        put_a_folder_as_manifest,
+        put_a_manifest_of_another_name,
+    ],
+)
+def test_what_else_lies_among_the_models_is_passed_over(
+    make_store: StoreMaker, qwen_path: Path, put: Callable[[Path], None]
+) -> None:
+    store = make_store()
+    store.pull(str(qwen_path))
+    put(store.cache_dir / "models" / ".stray")
+
+    assert [line.name for line in store.list()] == ["tiny", "mine"]
+
+
+def test_a_manifest_that_is_a_pipe_is_not_waited_for(make_store: StoreMaker, qwen_path: Path) -> None:
+    store = make_store()
+    store.pull(str(qwen_path))
+    manifest = store.path("mine") / "manifest.json"
+    manifest.unlink()
+    os.mkfifo(manifest)
+
+    with pytest.raises(BrokenModel, match=r"manifest\.json is no file; remove it and pull"):
+        store.open("mine")
+    assert store.pull(str(qwen_path)).name == "mine"
+
+
+def a_source_without_files(manifest: dict[str, Any]) -> None:
+    manifest["source"] = {}
+
+
+def a_size_of_four_thousand_digits(manifest: dict[str, Any]) -> None:
+    manifest["source"]["mine.gguf"]["n_bytes"] = 10**4000
+
+
+@pytest.mark.parametrize("change", [a_source_without_files, a_size_of_four_thousand_digits])
+def test_a_manifest_of_what_cannot_be_is_broken(
+    make_store: StoreMaker, qwen_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    store = make_store()
+    store.pull(str(qwen_path))
+    path = store.path("mine") / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    path.write_text(json.dumps(manifest))
+
+    assert [line.name for line in store.list()] == ["tiny"]
+    with pytest.raises(BrokenModel, match="not a sound manifest"):
+        store.open("mine")
+    assert store.pull(str(qwen_path)).name == "mine"
 
 
 def test_the_model_in_use_is_the_one_opened(make_store: StoreMaker, qwen_path: Path) -> None:

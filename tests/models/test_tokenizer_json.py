@@ -124,19 +124,92 @@ def no_bpe(document: dict[str, Any]) -> None:
     document["model"] = {"type": "WordLevel", "vocab": document["model"]["vocab"], "unk_token": "d"}
 
 
-@pytest.mark.parametrize("change", [sentencepiece, lower_case, cut_at_spaces, space_before, no_bpe])
-def test_what_is_no_byte_level_bpe_is_refused(change: Callable[[dict[str, Any]], None]) -> None:
+def spells_unknown_bytes(document: dict[str, Any]) -> None:
+    document["model"]["byte_fallback"] = True
+
+
+def precompiled(document: dict[str, Any]) -> None:
+    """A table that the library indexes unchecked: it panics."""
+    part = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
+    document["normalizer"] = {"type": "Sequence", "normalizers": [part]}
+
+
+def prefix(document: dict[str, Any]) -> None:
+    """The library cuts as many bytes off every token that is merged, whatever they are: it panics."""
+    document["model"]["continuing_subword_prefix"] = "####"
+
+
+def endless(document: dict[str, Any]) -> None:
+    """A pattern that takes exponentially long, until the library panics."""
+    split = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}
+    document["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, document["pre_tokenizer"]]}
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (sentencepiece, "it alters text by 'Prepend'"),
+        (lower_case, "it alters text by 'Lowercase'"),
+        (precompiled, "it alters text by 'Precompiled'"),
+        (cut_at_spaces, "it cuts text by 'Metaspace'"),
+        (space_before, "it cuts text by 'ByteLevel'"),
+        (endless, r"it cuts text by .Split .*\(a\+\)\+\$"),
+        (no_bpe, "its model is 'WordLevel'"),
+        (prefix, "it has a continuing_subword_prefix"),
+        (spells_unknown_bytes, "it has a byte_fallback"),
+    ],
+)
+def test_what_is_no_byte_level_bpe_is_refused_before_the_library_sees_it(
+    change: Callable[[dict[str, Any]], None], fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     document = json.loads(published_tokenizer(MODEL))
     change(document)
-    text = from_published("here", json.dumps(document).encode())
+    monkeypatch.setattr("tokenizers.Tokenizer", None)
 
-    with pytest.raises(UnsupportedModel, match="here has a tokenizer of another kind than byte-level BPE"):
-        check_tokenizer("here", text, N_TOKENS)
+    with pytest.raises(UnsupportedModel, match=f"here has a tokenizer of another kind .*: {fault}"):
+        check_tokenizer("here", json.dumps(document), N_TOKENS)
 
 
 @pytest.mark.parametrize("pre", sorted(PRE_TOKENIZERS))
-def test_every_known_way_of_cutting_is_byte_level(pre: str) -> None:
-    check_tokenizer("here", from_bpe("here", bpe(pre=pre)), N_TOKENS)
+def test_every_known_way_of_cutting_is_taken_as_it_is(pre: str) -> None:
+    text = from_bpe("here", bpe(pre=pre))
+
+    check_tokenizer("here", text, N_TOKENS)
+    assert from_published("here", text.encode()) == text
+
+
+def test_nothing_of_a_maker_but_what_is_known_is_kept() -> None:
+    document = json.loads(published_tokenizer(MODEL))
+    plain = from_published("here", json.dumps(document).encode())
+    document |= {"truncation": {"max_length": 1}, "post_processor": {"type": "Evil"}, "decoder": None}
+    document["model"] |= {"dropout": 0.5, "unk_token": "d", "continuing_subword_prefix": "", "more": 1}
+    document["model"]["merges"] = MODEL.merges  # as older files have them
+    document["pre_tokenizer"]["trim_offsets"] = True
+
+    assert from_published("here", json.dumps(document).encode()) == plain
+
+
+@pytest.mark.parametrize(
+    ("vocab", "merges"),
+    [
+        (None, []),
+        ([], []),
+        ({"a": -1}, []),
+        ({"a": "1"}, []),
+        ({"a": 1 << 40}, []),
+        ({"a": 0, "b": 0}, []),
+        ({"a": 0}, None),
+        ({"a": 0}, [1]),
+        ({"a": 0}, [[1, 2]]),
+        ({"a": 0}, [["a", "a"]]),
+    ],
+)
+def test_a_published_vocabulary_that_makes_no_sense_is_refused(vocab: object, merges: object) -> None:
+    document = json.loads(published_tokenizer(MODEL))
+    document["model"] |= {"vocab": vocab, "merges": merges}
+
+    with pytest.raises(BrokenModel, match=r"here (is|gives|has) "):
+        from_published("here", json.dumps(document).encode())
 
 
 def test_a_model_with_too_few_rows_for_its_tokenizer_is_refused() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from treefill.engine.api import TokenId
-from treefill.errors import BrokenModel, UnsupportedModel
+from treefill.errors import BrokenModel, EngineError, UnsupportedModel, library_errors
 
 
 class TokenizerVocabulary:
@@ -35,9 +35,13 @@ class TokenizerVocabulary:
         """What is never written: control tokens, and ids below `n_tokens` that no token has."""
 
     def encode(self, text: str) -> list[TokenId]:
-        """Tokens of ordinary text. A lone surrogate, which is no text, counts as U+FFFD."""
+        """Tokens of ordinary text. A lone surrogate, which is no text, counts as U+FFFD.
+
+        Raises `EngineError` when the library gives up, as it does on a stored pattern that was altered.
+        """
         clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        ids: list[TokenId] = self._tokenizer.encode(clean, add_special_tokens=False).ids
+        with library_errors(_no_tokens):
+            ids: list[TokenId] = self._tokenizer.encode(clean, add_special_tokens=False).ids
         return ids
 
     def decode(self, ids: list[TokenId] | tuple[TokenId, ...]) -> str:
@@ -60,20 +64,22 @@ class TokenizerVocabulary:
 
 def _load(path: Path) -> Tokenizer:
     """The tokenizer, with control tokens never matched in text."""
-    try:
+    if not path.exists():
+        raise BrokenModel(f"The model has no tokenizer: {path} is missing. Pull the model again.")
+    with library_errors(
+        lambda fault: BrokenModel(f"{path} is not a tokenizer ({fault}). Pull the model again.")
+    ):
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception for whatever it cannot read
-        if not path.exists():
-            raise BrokenModel(
-                f"The model has no tokenizer: {path} is missing. Pull the model again."
-            ) from None
-        raise BrokenModel(f"{path} is not a tokenizer ({error}). Pull the model again.") from error
     if tokenizer.normalizer is not None or "ByteLevel" not in repr(tokenizer.pre_tokenizer):
         raise UnsupportedModel(
             f"{path} is no byte-level BPE, the one kind that is known. Pull the model again."
         )
     tokenizer.encode_special_tokens = True
     return tokenizer
+
+
+def _no_tokens(fault: str) -> EngineError:
+    return EngineError(f"The model's tokenizer failed on the text ({fault}). Pull the model again.")
 
 
 def _gpt2_stand_ins() -> dict[int, int]:

@@ -174,16 +174,17 @@ def _rope(where: str, raw: Mapping[str, Any]) -> dict[str, Any]:
     given: Any = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
     if not isinstance(given, Mapping):
         raise BrokenModel(f"{where} has no sound rope_parameters.")
-    rope: dict[str, Any] = {key: value for key, value in given.items() if _is_number(value)}
-    rope["rope_type"] = given.get("rope_type", given.get("type", "default"))
-    if not isinstance(rope["rope_type"], str) or rope["rope_type"] not in ROPE_NUMBERS:
-        raise UnsupportedModel(
-            f"{where} encodes positions by {str(rope['rope_type'])[:40]!r}, which cannot be run."
-        )
-    theta = rope.get("rope_theta", raw.get("rope_theta", 10_000.0))
-    rope["rope_theta"] = _positive(where, "rope_theta", theta)
-    for key in ROPE_NUMBERS[rope["rope_type"]]:
-        _positive(where, f"{key} in its rope_parameters", rope.get(key))
+    kind: Any = given.get("rope_type", given.get("type", "default"))
+    if not isinstance(kind, str) or kind not in ROPE_NUMBERS:
+        raise UnsupportedModel(f"{where} encodes positions by {str(kind)[:40]!r}, which cannot be run.")
+    if any(table.get("partial_rotary_factor") not in (None, 1) for table in (given, raw)):
+        raise UnsupportedModel(f"{where} rotates only part of each attention head, which cannot be run.")
+    theta: Any = given.get("rope_theta")
+    theta = theta if _is_number(theta) else raw.get("rope_theta", 10_000.0)
+    rope: dict[str, Any] = {"rope_type": kind, "rope_theta": _positive(where, "rope_theta", theta)}
+    for key in ROPE_NUMBERS[kind]:
+        _positive(where, f"{key} in its rope_parameters", given.get(key))
+        rope[key] = given[key]
     return rope
 
 

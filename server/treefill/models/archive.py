@@ -29,6 +29,8 @@ ORIGIN = "archive"
 
 _BLOCK = tarfile.BLOCKSIZE
 _COPY_BYTES = 4 << 20
+_MOST_TAIL_BYTES = 1 << 20
+"""Zeros after the end, with which other programs fill up a record of the tape that once was."""
 
 
 def write_archive(manifest: StoredManifest, folder: Path, archive: Path, progress: Progress) -> None:
@@ -118,6 +120,9 @@ def _unpack_files(
         file.read(len(_padding(n_bytes)))
     if missing:
         raise _not_sound(archive, f"it lacks {sorted(missing)[0]}")
+    tail = file.read(_MOST_TAIL_BYTES + 1)
+    if len(tail) > _MOST_TAIL_BYTES or any(tail):
+        raise _not_sound(archive, "something follows its end")
 
 
 def _members(archive: Path, file: BinaryIO) -> Iterator[tuple[str, int]]:

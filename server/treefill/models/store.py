@@ -378,9 +378,10 @@ class ModelStore:
     def _installed(self) -> dict[str, StoredManifest]:
         found: dict[str, StoredManifest] = {}
         for folder in sorted((self.cache_dir / "models").glob("*")):
-            with contextlib.suppress(BrokenModel):
+            # Whatever else has come to lie there, or may not be read, hides no other model.
+            with contextlib.suppress(BrokenModel, BadInput, OSError):
                 manifest = read_manifest(folder / MANIFEST_FILE)
-                if manifest is not None:
+                if manifest is not None and self._places.model(manifest.name) == folder:
                     found[manifest.name] = manifest
         return found
 

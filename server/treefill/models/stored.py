@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -58,9 +59,11 @@ class StoredManifest:
 def read_manifest(path: Path) -> StoredManifest | None:
     """The manifest at `path`, or None where there is none."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe waits for somebody to write into it
+            raise BrokenModel(f"{path} is no file; remove it and pull the model again.")
         with path.open("rb") as file:
             text = file.read(MAX_MANIFEST_BYTES + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return parse_manifest(str(path), text)
 
@@ -79,7 +82,7 @@ def parse_manifest(where: str, text: bytes) -> StoredManifest:
             source=_records(document["source"]),
             files=_records(document["files"]),
         )
-        if set(manifest.files) != set(CONVERTED_FILES):
+        if set(manifest.files) != set(CONVERTED_FILES) or not manifest.source:
             raise ValueError("other files")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BrokenModel(f"{where} is not a sound manifest; remove the model and pull it again.") from None
@@ -128,7 +131,7 @@ def _name(value: Any) -> str:
 
 
 def _natural(value: Any) -> int:
-    if type(value) is not int or value < 0:
+    if type(value) is not int or not 0 <= value < 1 << 63:
         raise ValueError("not a number")
     return value
 
