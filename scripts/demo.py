@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 PLACES = [
     ("inventory.py", 21, 13),
     ("inventory.py", 27, 33),
-    ("inventory.py", 31, 9),
+    ("inventory.py", 36, 13),
     ("matrix.cpp", 13, 7),
     ("matrix.cpp", 22, 34),
     ("shop.sql", 19, 16),
