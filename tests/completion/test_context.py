@@ -188,6 +188,36 @@ def test_nothing_outside_the_workspace_is_shown_even_through_a_link(tmp_path: Pa
         ".python_history",
         ".psql_history",
         "fish/fish_history",
+        ".env1",
+        ".flaskenv",
+        ".dev.vars",
+        ".secret",
+        "key.pem.1",
+        "prod.secrets.yaml",
+        "application-secrets.yml",
+        "client_secret_123.json",
+        "auth.json",
+        "rclone.conf",
+        "pip.conf",
+        ".databrickscfg",
+        ".smbcredentials",
+        "keystore.p8",
+        ".git/config",
+        ".password-store/x",
+        ".env ",
+        "key.pem  ",
+        ".env.",
+        " .env",
+        "C:\\Users\\x\\.aws\\credentials",
+        "C:\\Users\\x\\.ENV",
+        "file:///home/u/%2Eenv",
+        "file:///home/u/.env?x=1",
+        "file:///home/u/.env#frag",
+        "file:///c%3A/Users/x/.ssh%2Fconfig",
+        "vscode-remote://wsl/home/u/.env",
+        "untitled:/work/.env?a=/b.py",
+        "home/u/%2Eenv",
+        "home/u/.env?x=1",
     ],
 )
 def test_secrets_files_are_known_by_their_names(path: str) -> None:
@@ -225,6 +255,15 @@ def test_secrets_files_are_known_by_their_names(path: str) -> None:
         "gcloud.py",
         "src/gcloud/client.py",
         "backup.py",
+        "notes.1",
+        "auth.py",
+        "environment1.py",
+        "secrets_manager.yaml",
+        "file:///home/u/main.py?file=.env",
+        "C:\\work\\config.json",
+        "100%/main.py",
+        "what?/main.py",
+        "..",
         "environment.bak.py",
         "~",
         "",
@@ -263,6 +302,7 @@ def test_a_link_to_a_secrets_file_is_one(tmp_path: Path) -> None:
     (tmp_path / "harmless.txt").symlink_to(tmp_path / ".env")
 
     assert is_secret(str(tmp_path / "harmless.txt")) == ".env"
+    assert is_secret((tmp_path / "harmless.txt").as_uri() + "?x=1") == ".env"
 
 
 def test_a_secret_never_reaches_the_prompt_and_the_reason_is_shown(tmp_path: Path) -> None:

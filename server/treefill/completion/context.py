@@ -2,7 +2,8 @@
 
 Chosen by similarity to the lines near the cursor, shown in the order of path and line: similarity decides
 membership only, and the lines compared change at every eighth line, so that a keystroke changes no prompt
-token.
+token. A secrets file is known by its name and by what a symbolic link leads to; a hard link under a harmless
+name cannot be told from an ordinary file.
 """
 
 import re
@@ -10,7 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 from treefill.completion.request import CompletionRequest, Refusal
 from treefill.engine.api import TokenId, Vocabulary
@@ -36,10 +38,17 @@ SECRET_PATTERNS: tuple[str, ...] = (
     ".env.*",
     ".env-*",
     ".env_*",
+    ".env[0-9]*",
     "*.env",
     ".envrc",
+    ".flaskenv",
+    ".dev.vars",
+    ".dev.vars.*",
+    ".secret",
+    ".secrets",
     "*.pem",
     "*.key",
+    "*.p8",
     "*.p12",
     "*.pfx",
     "*.jks",
@@ -66,6 +75,8 @@ SECRET_PATTERNS: tuple[str, ...] = (
     "*credentials.json",
     "*secret.json",
     "*secrets.json",
+    "client_secret*.json",
+    *(f"*[-_.]{stem}.{ending}" for stem in ("secrets", "secret") for ending in _DATA_ENDINGS),
     *(f"{stem}.{ending}" for stem in ("credentials", "secrets", "secret") for ending in _DATA_ENDINGS),
     *(f"*{stem}*.json" for stem in ("service-account", "service_account", "serviceaccount")),
     "*.tfvars",
@@ -75,6 +86,11 @@ SECRET_PATTERNS: tuple[str, ...] = (
     "*.tfrc.json",
     ".terraformrc",
     "kubeconfig",
+    "auth.json",
+    "rclone.conf",
+    "pip.conf",
+    ".databrickscfg",
+    ".smbcredentials",
     ".vault-token",
     ".vault_pass*",
     ".s3cfg",
@@ -87,8 +103,7 @@ SECRET_PATTERNS: tuple[str, ...] = (
     "gh/hosts.yml",
     ".m2/settings*.xml",
     ".gradle/gradle.properties",
-    ".composer/auth.json",
-    ".config/containers/auth.json",
+    ".git/config",
     ".config/gcloud/*",
 )
 """Names of files that hold secrets by custom, with their folder where the name alone says nothing.
@@ -97,13 +112,25 @@ Plain `config.json` and `settings.json` hold none. What shells and consoles reme
 """
 
 SECRET_FOLDERS = frozenset(
-    {".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".secrets", "legacy_credentials"}
+    {
+        ".aws",
+        ".ssh",
+        ".kube",
+        ".gnupg",
+        ".azure",
+        ".gcloud",
+        ".secrets",
+        ".password-store",
+        "legacy_credentials",
+    }
 )
 _HARMLESS_ENDINGS = tuple(
     f".env{mark}{word}" for mark in ".-_" for word in ("example", "sample", "template", "dist")
 )
-_BACKUP_ENDING = re.compile(r"(?:~|\.(?:bak|backup|copy|old|orig|save|sw[a-p]|~\d+~)\d*)+\Z")
+_BACKUP_ENDING = re.compile(r"(?:~|\.(?:bak|backup|copy|old|orig|save|sw[a-p]|~\d+~)\d*|\.\d+)+\Z")
 """What editors, tools and people append to the name of a file whose earlier state they keep."""
+_URI = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+"""How a URI begins; a single letter is a drive."""
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w{2,}")
 
@@ -140,8 +167,28 @@ def gather_neighbours(
 
 
 def secret_pattern(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
-    """The pattern that makes `path` a secrets file, or None."""
-    *folders, name = [part.lower() for part in Path(path).parts] or [""]
+    """The pattern that makes `path` a secrets file, or None.
+
+    It may be a path of any system or a URI. A name that holds a percent sign or a query mark is judged as it
+    stands and as a URI would mean it.
+    """
+    found = (_pattern_of(each, own_patterns) for each in _readings(path))
+    return next((pattern for pattern in found if pattern), None)
+
+
+def _readings(path: str) -> tuple[str, ...]:
+    """What the path may mean, with slashes, and no blanks or dots behind the names: Windows drops them."""
+    forms = [_meant(path)] if _URI.match(path) else [path, _meant(path)]
+    slashed = ("/".join(_bare(part) for part in re.split(r"[\\/]", form)) for form in forms)
+    return tuple(dict.fromkeys(slashed))
+
+
+def _bare(part: str) -> str:
+    return part.strip().rstrip(". ") or part.strip()
+
+
+def _pattern_of(path: str, own_patterns: tuple[str, ...]) -> str | None:
+    *folders, name = [part.lower() for part in PurePosixPath(path).parts] or [""]
     for folder in folders:
         if folder in SECRET_FOLDERS:
             return f"{folder}/"
@@ -149,8 +196,7 @@ def secret_pattern(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
         for pattern in SECRET_PATTERNS:
             if _is_named_by(pattern, [*folders, name]):
                 return pattern
-    slashed = Path(path).as_posix()
-    places = {slashed, _without_backup_ending(slashed)}
+    places = {path, _without_backup_ending(path)}
     for pattern in own_patterns:
         is_name = _is_named_by(pattern.lower(), [name])
         if is_name or any(fnmatchcase(f"/{place}", f"*/{pattern}") for place in places):
@@ -160,7 +206,17 @@ def secret_pattern(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
 
 def is_secret(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:
     """The pattern that makes a file secret by its name or by the name of what it links to, or None."""
-    return secret_pattern(path, own_patterns) or secret_pattern(str(_resolved(path)), own_patterns)
+    if found := secret_pattern(path, own_patterns):
+        return found
+    if not _URI.match(path):
+        return secret_pattern(str(_resolved(path)), own_patterns)
+    is_file = path.lower().startswith("file:///")
+    return secret_pattern(str(_resolved(_meant(path)[len("file://") :])), own_patterns) if is_file else None
+
+
+def _meant(uri: str) -> str:
+    """Without query and fragment, and percent signs decoded."""
+    return unquote(re.split(r"[?#]", uri, maxsplit=1)[0])
 
 
 def _is_named_by(pattern: str, parts: list[str]) -> bool:

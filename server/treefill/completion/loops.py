@@ -29,11 +29,14 @@ def _loop_of_lines(text: str) -> int | None:
         if line.strip() and is_ended:
             filled.append((line.strip(), offset))
         offset += len(line) + 1
+    lines = [line for line, _ in filled]
+    are_telling = [is_telling(line) for line in lines]
     for period in range(1, MAX_PERIOD_LINES + 1):
-        needed = period * (MAX_LINE_REPEATS + 1)
-        for first in range(len(filled) - needed + 1):
-            lines = [line for line, _ in filled[first : first + needed]]
-            if any(is_telling(line) for line in lines) and lines == lines[:period] * (MAX_LINE_REPEATS + 1):
+        n_same = 0
+        for last in range(period, len(lines)):
+            n_same = n_same + 1 if lines[last] == lines[last - period] else 0
+            if n_same >= period * MAX_LINE_REPEATS and any(are_telling[last - period + 1 : last + 1]):
+                first = last + 1 - period * (MAX_LINE_REPEATS + 1)
                 return max(0, filled[first + period][1] - 1)
     return None
 

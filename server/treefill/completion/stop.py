@@ -15,10 +15,46 @@ from treefill.completion.situation import Situation, ends_with_opener, layout_is
 from treefill.syntax.languages import Layout
 from treefill.text import indent_of, indent_width
 
+LOOK_EVERY_CHARS = 64
+"""After so many characters the whole text is looked at even where nothing tells of an end: loops show so."""
+_CLOSING_RUN = "".join(sorted(CLOSERS)) + ";,"
+
 
 def stop_rule(mode: Mode, situation: Situation, max_lines: int) -> Callable[[str], bool]:
-    """The closure that the engine asks after each token."""
-    return lambda text: find_stop(text, mode, situation, max_lines) is not None
+    """The closure that the engine asks after each token of one growing text.
+
+    The rule reads the whole text, so it is asked only where the new piece may have changed its answer: else a
+    long answer costs the square of its length. A stop that is seen late costs some tokens and changes nothing
+    else, as the text is cut by the same rule once more.
+    """
+    n_head = 1 + max(map(len, situation.language.declarations), default=0)
+    seen, n_looked = 0, 0
+
+    def should_stop(text: str) -> bool:
+        nonlocal seen, n_looked
+        old, seen = min(seen, len(text)), len(text)
+        is_due = not old < seen < n_looked + LOOK_EVERY_CHARS
+        if not is_due and not _may_end(text, old, n_head):
+            return False
+        n_looked = seen
+        return find_stop(text, mode, situation, max_lines) is not None
+
+    return should_stop
+
+
+def _may_end(text: str, old: int, n_head: int) -> bool:
+    """True where what follows `text[:old]` ends or begins a line, or holds or follows a closing bracket."""
+    if "\n" in text[old:]:
+        return True
+    line_start = text.rfind("\n", max(0, old - LOOK_EVERY_CHARS), old) + 1
+    if line_start or old < LOOK_EVERY_CHARS:
+        n_visible = len(text[line_start:old].lstrip())
+        if n_visible < n_head:
+            return True
+    run_start = old
+    while run_start > 0 and text[run_start - 1] in _CLOSING_RUN:
+        run_start -= 1
+    return any(character in CLOSERS for character in text[run_start:])
 
 
 def find_stop(text: str, mode: Mode, situation: Situation, max_lines: int) -> int | None:

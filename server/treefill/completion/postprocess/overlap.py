@@ -18,9 +18,12 @@ def fit_to_suffix(item: Item, setting: Setting) -> Item | Drop:
     text = text[: len(text) - _overlap(text, right, situation)]
     text = _inside_enclosure(text, right, situation)
     text = _without_surplus_closers(text, right, situation)
-    n_replaced = _replaced(text, right, situation)
+    text = _without_bared_closers(text, right, situation)
+    rewritten = _rewritten(text, right, situation)
+    n_replaced = len(rewritten)
     if n_replaced:
-        text = text[: len(text) - _overlap(text, right[n_replaced:], situation)]
+        # What is replaced must come again, so nothing of it may be trimmed.
+        text = text[: len(text) - _overlap(text, right[n_replaced:], situation, rewritten.stop)]
     if not text.strip() and "\n" not in text:
         return Drop(Reason.NO_CHANGE, "The suggestion already stands right of the cursor.")
     return Item(text, n_replaced)
@@ -33,10 +36,13 @@ def reach_line_end(item: Item, setting: Setting) -> Item | Drop:
     return Item(written, len(right)) if "\n" in item.text and right in written else item
 
 
-def _overlap(text: str, right: str, situation: Situation) -> int:
-    """Length of the longest end of `text` that `right` begins with and `text` itself does not need."""
+def _overlap(text: str, right: str, situation: Situation, floor: int = 0) -> int:
+    """Length of the longest end of `text` that `right` begins with and `text` itself does not need.
+
+    It begins at `floor` or after it.
+    """
     pairs = scan(text, situation.language, situation.state).pairs
-    for length in range(min(len(text), len(right)), 0, -1):
+    for length in range(min(len(text) - floor, len(right)), 0, -1):
         start = len(text) - length
         if (
             text.endswith(right[:length])
@@ -55,41 +61,48 @@ def _is_separate(text: str, start: int, right: str, length: int) -> bool:
 
 
 def _closes_own(pairs: tuple[Pair, ...], start: int) -> bool:
-    """True where the overlap holds the closer of something that the kept text opens."""
+    """True where what begins at `start` holds the closer of something that the text before it opens."""
     return any(pair.close_offset >= start and BEFORE_TEXT < pair.open_offset < start for pair in pairs)
 
 
-def _replaced(text: str, right: str, situation: Situation) -> int:
-    """How much of `right` the text writes again in one piece, a closer of the buffer's brackets in it."""
-    unmatched = _unmatched(text, situation)
-    if not unmatched:
-        return 0
+def _rewritten(text: str, right: str, situation: Situation) -> range:
+    """Where the text writes the beginning of `right` again, a closer of the buffer's in it; or nowhere."""
+    found = scan(text, situation.language, situation.state)
+    if not found.unmatched:
+        return range(0)
     stripped = right.rstrip()
-    if len(stripped) > 1 and stripped in text and stripped[-1] not in OPENERS:
-        return len(stripped)
+    start = text.find(stripped)
+    if len(stripped) > 1 and start >= 0 and stripped[-1] not in OPENERS:
+        place = range(start, start + len(stripped))
+        if not _closes_own(tuple(pair for pair in found.pairs if pair.close_offset in place), start):
+            return place
     run = situation.auto_closed
+    start = found.unmatched[0].close_offset
     for length in range(len(run), 0, -1):
-        if text.startswith(run[:length], unmatched[0].close_offset) and (
-            run[length - 1] in CLOSERS or length == 1
-        ):
-            return length
-    return 0
+        if text.startswith(run[:length], start) and (run[length - 1] in CLOSERS or length == 1):
+            return range(start, start + length)
+    return range(0)
 
 
 def _without_surplus_closers(text: str, right: str, situation: Situation) -> str:
     """Cut before the first closer of a bracket that the buffer closes itself, unless it is written again."""
-    n_needed = situation.n_needed_closers
-    run = situation.auto_closed
-    n_closed = 0
-    for pair in _unmatched(text, situation):
-        if pair.text not in CLOSERS:
-            continue
-        n_closed += 1
-        if n_closed <= n_needed and _fits_open(situation, n_closed, pair):
-            continue
-        if _replaced(text, right, situation) and (pair.text in run or pair.text in right):
-            continue
-        return _before_separator(text[: pair.close_offset], right, situation).rstrip()
+    closers = [pair for pair in _unmatched(text, situation) if pair.text in CLOSERS]
+    rewritten = _rewritten(text, right, situation)
+    n_wanted = situation.n_needed_closers + sum(pair.close_offset in rewritten for pair in closers)
+    for number, pair in enumerate(closers, start=1):
+        is_fitting = _fits_open(situation, number, pair) or pair.close_offset in rewritten
+        if number > n_wanted or not is_fitting:
+            return _before_separator(text[: pair.close_offset], right, situation).rstrip()
+    return text
+
+
+def _without_bared_closers(text: str, right: str, situation: Situation) -> str:
+    """Trim closers that the cuts have left at the text's end: the buffer's own stand right behind them."""
+    while rewritten := _rewritten(text, right, situation):
+        length = _overlap(text, right, situation)
+        if not length or len(text) - length >= rewritten.stop:
+            return text
+        text = text[: len(text) - length]
     return text
 
 
@@ -113,7 +126,7 @@ def _inside_enclosure(text: str, right: str, situation: Situation) -> str:
     ends = [
         end for start, end in scan(text, situation.language, situation.state).spans if start == BEFORE_TEXT
     ]
-    if not ends or ends[0] > len(text) or _replaced(text, right, situation):
+    if not ends or ends[0] > len(text) or _rewritten(text, right, situation):
         return text
     closer = situation.state.quote or situation.state.comment_end
     return text[: text.rfind(closer, 0, ends[0] + len(closer))].rstrip()
