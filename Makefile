@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test unit real-model kernels-emulated wheel-test lint fix wheel bench setup setup-tests model clean
+.PHONY: demo test unit real-model kernels-emulated wheel-test lint fix wheel bench setup setup-tests model models clean
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
@@ -11,16 +11,20 @@ demo: setup
 test: setup-tests unit kernels-emulated real-model wheel-test
 
 unit: setup
+	@echo "== unit tests (a minute or two)"
 	@$(BIN)/python -m pytest -q
 
-real-model: setup model
+real-model: setup models
+	@echo "== tests with the real model (about three minutes)"
 	@$(BIN)/python -m pytest -q -m real_model --timeout 600
 
-wheel-test: setup model
+wheel-test: setup models
+	@echo "== the wheel in a fresh environment (about a minute)"
 	@$(BIN)/python -m pytest -q -m wheel --timeout 900
 
 # The AVX-512 and AMX kernels on any machine, their instructions emulated; and the thread pool. Under sanitizers.
 kernels-emulated: setup-tests
+	@echo "== kernels with emulated instructions, thread pool, under sanitizers"
 	@mkdir -p build
 	@cmake -S kernels -B build/emulated -DCMAKE_BUILD_TYPE=Release > build/emulated.log 2>&1 || (cat build/emulated.log; exit 1)
 	@cmake --build build/emulated >> build/emulated.log 2>&1 || (cat build/emulated.log; exit 1)
@@ -45,9 +49,11 @@ wheel: setup
 bench: setup model
 	@$(BIN)/python bench/decode.py
 
-# The default model, and a small one without fill-in-the-middle tokens.
 model: setup
 	@$(BIN)/treefill model pull qwen2.5-coder-0.5b
+
+# The tests also use a small model without fill-in-the-middle tokens.
+models: model
 	@$(BIN)/treefill model pull smollm2-135m
 
 setup:

@@ -93,7 +93,8 @@ def torch_index() -> list[str]:
     try:
         urllib.request.urlopen(TORCH_INDEX, timeout=3).close()
     except OSError:
-        say(f"{TORCH_INDEX} does not answer: torch comes from pip's own sources")
+        say(f"{TORCH_INDEX} does not answer: torch comes from pip's own sources.")
+        say("If those have it with CUDA alone, that is several GB; TORCH_INDEX=URL names another index.")
         return []
     return ["--extra-index-url", TORCH_INDEX]
 

@@ -1,6 +1,7 @@
 """`treefill complete` and `treefill explain`: one place in one file, answered as an editor would be."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -122,7 +123,10 @@ def _show_completion(answered: Answered, as_json: bool) -> None:
         print(json.dumps(completion_json(answered)))
         return
     for answer in answered.answers:
-        print(f"Nothing to suggest: {answer.sentence}" if isinstance(answer, Declined) else answer.text)
+        if isinstance(answer, Declined):  # not where a program looks for text to insert
+            print(f"Nothing to suggest: {answer.sentence}", file=sys.stderr)
+        else:
+            print(answer.text)
 
 
 def _show_explanation(answered: Answered, as_json: bool) -> None:
@@ -203,6 +207,8 @@ def _answer(app: App, asked: Asked) -> Answered:
         n_candidates=asked.n_candidates,
         reuse=asked.reuse,
     )
+    if sys.stderr.isatty():  # importing torch takes seconds
+        print("Loading the model …", file=sys.stderr)
     engine = app.open_engine()
     anchor: Anchor | None = None
     if start < offset:
