@@ -41,8 +41,8 @@ def test_g11_what_two_prompts_share_is_reused_less_the_last_token(n_shared: int)
 def test_typing_evaluates_the_typed_tokens_only() -> None:
     backend, session = a_session()
     prefill(session, [1, 2, 3])
-    session.decode_one(4)
-    session.decode_one(5)
+    session.decode_one(4, CancelFlag())
+    session.decode_one(5, CancelFlag())
     backend.evaluated.clear()
 
     n_reused, _ = prefill(session, [1, 2, 3, 4, 9])
@@ -61,9 +61,10 @@ def test_a_shorter_prompt_evaluates_its_last_token_again() -> None:
 
 def test_a_cancelled_prefill_leaves_the_chunks_that_were_done() -> None:
     class CancelsAfterOneChunk(ScriptedBackend):
-        def evaluate(self, ids):  # type: ignore[no-untyped-def]
+        def evaluate(self, ids, cancel):  # type: ignore[no-untyped-def]
+            logits = super().evaluate(ids, cancel)
             flag.cancel()
-            return super().evaluate(ids)
+            return logits
 
     flag = CancelFlag()
     backend: Backend = CancelsAfterOneChunk(last_token)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from treefill.engine.api import TokenId
+from treefill.engine.api import CancelFlag, TokenId
 from treefill.engine.backend import PREFILL_CHUNK, Logits
 
 Script = Callable[[tuple[TokenId, ...]], TokenId]
@@ -22,7 +22,7 @@ class ScriptedBackend:
         self._width = width
         self._cache: list[TokenId] = []
 
-    def evaluate(self, ids: Sequence[TokenId]) -> Logits:
+    def evaluate(self, ids: Sequence[TokenId], cancel: CancelFlag) -> Logits | None:
         assert 1 <= len(ids) <= PREFILL_CHUNK
         if self.fails_after is not None and len(self.evaluated) >= self.fails_after:
             raise RuntimeError("out of memory")

@@ -79,6 +79,8 @@ class ScriptedEngine:
         self._n_step = n_step
         self._is_healing = is_healing
         self._cached: tuple[TokenId, ...] = ()
+        self._told: dict[tuple[TokenId, ...], str] = {}
+        """Prompt → forced text and script, for a generation that is gone on with."""
 
     def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
         """The next script, cut where the request's rule stops it."""
@@ -88,11 +90,13 @@ class ScriptedEngine:
         n_reused = self._reuse(request)
         if request.forced and not self._is_healing:
             return self._generation("", Finish.UNHEALABLE, request, n_reused, 0)
-        script = self._scripts[(len(self.requests) - 1) % len(self._scripts)]
-        text = script if isinstance(script, str) else script(self.middle_of(request))
-        said, n_new = "", 0
+        text = self._script_for(request)
+        said = bytes(request.begun).decode()[len(request.forced.decode()) :]
+        n_new = len(said)
         finish = Finish.END
-        while said != text:
+        if said and request.should_stop(said):
+            return self._generation(said, Finish.STOPPED, request, n_reused, n_new)
+        while said != text and not request.is_begun_whole:
             if cancel.is_cancelled:
                 finish = Finish.CANCELLED
                 break
@@ -105,6 +109,16 @@ class ScriptedEngine:
                 finish = Finish.STOPPED
                 break
         return self._generation(said, finish, request, n_reused, n_new)
+
+    def _script_for(self, request: GenerateRequest) -> str:
+        forced = request.forced.decode()
+        if request.begun:
+            return self._told[request.prompt_ids][len(forced) :]
+        n_scripts = sum(not each.begun for each in self.requests)
+        script = self._scripts[(n_scripts - 1) % len(self._scripts)]
+        text = script if isinstance(script, str) else script(self.middle_of(request))
+        self._told[request.prompt_ids] = forced + text
+        return text
 
     def middle_of(self, request: GenerateRequest) -> str:
         """The text after the last control token, and the forced bytes: what the model must continue."""

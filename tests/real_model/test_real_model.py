@@ -11,7 +11,7 @@ import pytest
 from treefill.__main__ import main
 from treefill.app import App
 from treefill.completion import Declined, Suggestion, complete, plan_completion
-from treefill.completion.complete import Plan
+from treefill.completion.plan import Plan
 from treefill.engine.api import CancelFlag, Engine, Finish, GenerateRequest
 from treefill.settings import load_settings
 from treefill.text import Document

@@ -4,9 +4,11 @@
 lives here.
 """
 
-from treefill.completion.complete import Plan, carry_out, complete, complete_many, plan_completion
+from treefill.completion.complete import carry_out, complete, complete_many, complete_next
 from treefill.completion.fim import LAYOUTS, FimLayout, choose_layout
+from treefill.completion.plan import Plan, plan_completion
 from treefill.completion.prompt import POLICIES, Prompt, build_prompt, choose_anchor
+from treefill.completion.recycle import Memory
 from treefill.completion.request import (
     Anchor,
     Budgets,
@@ -31,6 +33,7 @@ __all__ = [
     "Explanation",
     "FilterStep",
     "FimLayout",
+    "Memory",
     "Mode",
     "Plan",
     "Prompt",
@@ -44,5 +47,6 @@ __all__ = [
     "choose_layout",
     "complete",
     "complete_many",
+    "complete_next",
     "plan_completion",
 ]

@@ -21,6 +21,9 @@ class Reason(StrEnum):
     """Why nothing is suggested."""
 
     SECRET_FILE = "secret-file"
+    NOTHING_WRITTEN = "nothing-written"
+    INSIDE_WORD = "inside-word"
+    LONG_LINE = "long-line"
     NO_CONTEXT = "no-context"
     TOO_LONG = "too-long"
     CANCELLED = "cancelled"
@@ -72,6 +75,8 @@ class CompletionRequest:
     """A block is cut after this many lines."""
     sampling: Sampling = field(default_factory=Sampling)
     n_candidates: int = 1
+    is_automatic: bool = False
+    """True where nobody asked: then it is held back where a suggestion would make no sense (`trigger.py`)."""
     reuse: bool = True
     """False evaluates every prompt token anew."""
     anchor_policy: str = "lines-3"
@@ -159,7 +164,7 @@ class Suggestion:
     end: int
     """Right of the cursor only over text that `text` writes again."""
     source: str
-    """`decoded`: the model wrote it for this request."""
+    """`decoded`: the model wrote it for this request; `recycled`: for an earlier one, and it was typed along."""
     generation: Generation
     anchor: Anchor
     """To be handed back with the next request in this document."""

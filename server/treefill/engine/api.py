@@ -60,6 +60,10 @@ class GenerateRequest:
     """Called after each token with the text so far, `forced` left out; True ends the generation."""
     reuse: bool = True
     """False forgets the key/value cache first, so that every prompt token is evaluated."""
+    begun: tuple[TokenId, ...] = ()
+    """Tokens of the answer that are known from an earlier generation of this prompt; it goes on after them."""
+    is_begun_whole: bool = False
+    """True where the model ended by itself after `begun`: nothing is evaluated."""
 
 
 class Finish(StrEnum):

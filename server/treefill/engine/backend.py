@@ -9,13 +9,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from treefill.engine.api import TokenId
+from treefill.engine.api import CancelFlag, TokenId
 
 Logits = NDArray[np.float32]
 """[V]: one number a token id; may be wider than the vocabulary."""
 
 PREFILL_CHUNK = 64
-"""Most tokens evaluated in one call, so that a cancelled prefill stops soon."""
+"""Most tokens evaluated in one call, so that a layer is soon done and a cancelled prefill stops."""
 
 
 class Backend(Protocol):
@@ -24,8 +24,12 @@ class Backend(Protocol):
     name: str
     n_context: int
 
-    def evaluate(self, ids: Sequence[TokenId]) -> Logits:
-        """Append 1 to `PREFILL_CHUNK` tokens to the cache; logits after the last one. The caller may change them."""
+    def evaluate(self, ids: Sequence[TokenId], cancel: CancelFlag) -> Logits | None:
+        """Append 1 to `PREFILL_CHUNK` tokens to the cache; logits after the last one. The caller may change them.
+
+        None where the flag was found set on the way, which is looked at before every layer: the cache then holds what
+        it held before.
+        """
         ...
 
     def crop(self, n_tokens: int) -> None:

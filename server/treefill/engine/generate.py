@@ -40,9 +40,12 @@ class Generator:
             )
         if not request.reuse:
             self._session.forget()
-        n_reused = self._session.reuse(request.prompt_ids)
-        logits = self._session.prefill(request.prompt_ids[n_reused:], cancel)
-        finish = Finish.CANCELLED
+        for begun in request.begun:
+            run.append(begun, self._vocabulary.token_bytes(begun))
+        ids = (*request.prompt_ids, *request.begun)
+        n_reused = self._session.reuse(ids)
+        finish = self._finish(run) or (Finish.END if request.is_begun_whole else None)
+        logits = self._session.prefill(ids[n_reused:], cancel) if finish is None else None
         while logits is not None and not cancel.is_cancelled:
             token = self._choose(logits, run)
             if token is None:
@@ -52,14 +55,19 @@ class Generator:
                 finish = Finish.END
                 break
             run.append(token, self._vocabulary.token_bytes(token))
-            if run.text and request.should_stop(run.text):
-                finish = Finish.STOPPED
+            finish = self._finish(run)
+            if finish is not None:
                 break
-            if run.n_new >= request.max_new_tokens or n_prompt + len(run.ids) >= self._n_context:
-                finish = Finish.LENGTH
-                break
-            logits = self._session.decode_one(token)
-        return run.generation(finish, n_reused)
+            logits = self._session.decode_one(token, cancel)
+        return run.generation(finish or Finish.CANCELLED, min(n_reused, n_prompt))
+
+    def _finish(self, run: "_Run") -> Finish | None:
+        """Why no further token is wanted, or None."""
+        if run.text and run.request.should_stop(run.text):
+            return Finish.STOPPED
+        n_held = len(run.request.prompt_ids) + len(run.ids)
+        is_full = run.n_new >= run.request.max_new_tokens or n_held >= self._n_context
+        return Finish.LENGTH if is_full else None
 
     def _choose(self, logits: Logits, run: "_Run") -> TokenId | None:
         """The next token, or None when no token spells the bytes that are still forced."""

@@ -45,24 +45,27 @@ class Session:
         """
         logits: Logits | None = None
         for start in range(0, len(ids), PREFILL_CHUNK):
-            if cancel.is_cancelled:
+            logits = self._evaluate(ids[start : start + PREFILL_CHUNK], cancel)
+            if logits is None:
                 return None
-            logits = self._evaluate(ids[start : start + PREFILL_CHUNK])
         return logits
 
-    def decode_one(self, token: TokenId) -> Logits:
-        """Append one chosen token; logits after it."""
-        return self._evaluate([token])
+    def decode_one(self, token: TokenId, cancel: CancelFlag) -> Logits | None:
+        """Append one chosen token; logits after it, or None when cancelled on the way."""
+        return self._evaluate([token], cancel)
 
-    def _evaluate(self, ids: Sequence[TokenId]) -> Logits:
+    def _evaluate(self, ids: Sequence[TokenId], cancel: CancelFlag) -> Logits | None:
+        if cancel.is_cancelled:
+            return None
         try:
-            logits = self._backend.evaluate(ids)
+            logits = self._backend.evaluate(ids, cancel)
         except BaseException:
             # What the backend wrote before it failed is unknown: better nothing than a cache that lies.
             self._cached.clear()
             self._backend.crop(0)
             raise
-        self._cached.extend(ids)
+        if logits is not None:
+            self._cached.extend(ids)
         return logits
 
     def _crop(self, n_tokens: int) -> None:

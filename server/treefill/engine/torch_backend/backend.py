@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from treefill.engine.api import TokenId
+from treefill.engine.api import CancelFlag, TokenId
 from treefill.engine.backend import Logits
-from treefill.engine.torch_backend.cache import AppendableCache
+from treefill.engine.torch_backend.cache import AppendableCache, Interrupted
 
 
 class TorchBackend:
@@ -19,17 +19,23 @@ class TorchBackend:
         self._model = model
         self._cache = AppendableCache(model.config.num_hidden_layers)
 
-    def evaluate(self, ids: Sequence[TokenId]) -> Logits:
-        """Append tokens to the cache; float32 logits [V] after the last one."""
-        with torch.inference_mode():
-            out = self._model(
-                input_ids=torch.tensor([list(ids)], device=self._model.device),  # [1, n]
-                cache=self._cache,
-                use_cache=True,
-                logits_to_keep=1,
-            )
-            logits: Logits = out.logits[0, -1].float().cpu().numpy()
-            return logits
+    def evaluate(self, ids: Sequence[TokenId], cancel: CancelFlag) -> Logits | None:
+        """Append tokens to the cache; float32 logits [V] after the last one, or None when interrupted."""
+        n_before = self._cache.get_seq_length()
+        self._cache.cancel = cancel
+        try:
+            with torch.inference_mode():
+                out = self._model(
+                    input_ids=torch.tensor([list(ids)], device=self._model.device),  # [1, n]
+                    cache=self._cache,
+                    use_cache=True,
+                    logits_to_keep=1,
+                )
+                logits: Logits = out.logits[0, -1].float().cpu().numpy()
+                return logits
+        except Interrupted:
+            self._cache.keep(n_before)
+            return None
 
     def crop(self, n_tokens: int) -> None:
         """Keep the first `n_tokens` of the cache."""

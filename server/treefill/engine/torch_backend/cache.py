@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+from treefill.engine.api import CancelFlag
+
 _FIRST_CAPACITY = 512  # tokens
 
 
@@ -55,11 +57,26 @@ class AppendableLayer(CacheLayerMixin):  # type: ignore[misc]
         return -1
 
 
+class Interrupted(Exception):
+    """The flag was set between two layers."""
+
+
 class AppendableCache(Cache):  # type: ignore[misc]
-    """All layers' keys and values."""
+    """All layers' keys and values; and the place where a flag is read between two layers."""
 
     def __init__(self, n_layers: int) -> None:
         super().__init__(layers=[AppendableLayer() for _ in range(n_layers)])
+        self.cancel: CancelFlag | None = None
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Append one layer's keys and values. Raises `Interrupted` when the flag is set."""
+        # Every architecture's every layer comes by here, so no hook into a model's modules is needed.
+        if self.cancel is not None and self.cancel.is_cancelled:
+            raise Interrupted
+        keys, values = super().update(key_states, value_states, layer_idx, *args, **kwargs)
+        return keys, values
 
     def keep(self, n_tokens: int) -> None:
         """Forget everything after the first `n_tokens`."""
