@@ -143,7 +143,7 @@ def test_a_block_stays_a_block_while_its_first_line_is_typed() -> None:
 
     assert typist.ask("def f(n):\n    ‸\n") == whole
     assert typist.ask("def f(n):\n    if n‸\n") == whole
-    assert typist.ask("def f(n):\n    if n < 2:‸\n") == whole
+    assert typist.ask("def f(n):\n    if n < 2‸\n") == whole
     assert typist.n_decoded == 1
 
 
