@@ -13,7 +13,8 @@
     │   ├── NoPermission           a folder or file may not be read or written
     │   ├── WrongHash              what arrived is not what the manifest names
     │   └── StoreBusy              another process holds the store's lock
-    └── EngineError                the model could not be run
+    ├── EngineError                the model could not be run
+    └── CoreError                  the core process could not be reached or started
 
 A completion never raises because there is nothing to suggest: it declines, with a reason.
 `str(error)` is the sentence shown to the user; the command line prints it and exits with 2.
@@ -78,6 +79,10 @@ class StoreBusy(StoreError):
 
 class EngineError(TreefillError):
     """The model could not be run."""
+
+
+class CoreError(TreefillError):
+    """The core process could not be reached or started."""
 
 
 @contextlib.contextmanager

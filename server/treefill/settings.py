@@ -4,6 +4,8 @@ Later sources overrule earlier ones: the default, the settings file, `TREEFILL_*
 editor or the command line hands over. `load_settings` says of each value where it came from.
 """
 
+import hashlib
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,6 +87,30 @@ class Settings(BaseSettings):
     anchor: AnchorPolicy = Field("lines-3", description="Where the prompt is split (docs/kv-reuse.md).")
     secret_patterns: list[str] = Field([], description="File names, as globs, that never enter a prompt.")
 
+    request_limit_s: Annotated[float, Field(gt=0, le=600)] = Field(
+        10.0, description="Seconds after which a request of an editor is answered with nothing."
+    )
+    unload_after_minutes: Annotated[float, Field(gt=0)] = Field(
+        15.0, description="Minutes without a request after which the model's memory is freed."
+    )
+    core_linger_s: Annotated[float, Field(ge=0)] = Field(
+        10.0, description="Seconds that the core process stays after the last editor has left it."
+    )
+    runtime_dir: Path | None = Field(
+        None, description="Where the core's socket lies; empty means the session's runtime folder."
+    )
+
+    @property
+    def engine_hash(self) -> str:
+        """Of the settings that decide which engine runs and how: fronts that agree on it share a core."""
+        values = self.model_dump(mode="json", include=set(ENGINE_SETTINGS))
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def request_options(self) -> dict[str, Any]:
+        """The settings that may differ from request to request, as plain data."""
+        return self.model_dump(mode="json", include=set(REQUEST_SETTINGS))
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -96,6 +122,19 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Only what is handed over: `load_settings` has read the environment and the file, once."""
         return (init_settings,)
+
+
+ENGINE_SETTINGS = (
+    "model", "engine", "threads", "cache_dir", "n_context",
+    "request_limit_s", "unload_after_minutes", "core_linger_s",
+)  # fmt: skip
+REQUEST_SETTINGS = (
+    "mode", "max_new_tokens", "max_lines", "temperature", "top_k", "top_p", "seed",
+    "n_prefix_tokens", "n_suffix_tokens", "n_neighbour_tokens", "anchor", "secret_patterns",
+)  # fmt: skip
+PROTECTED_SETTINGS = ("cache_dir", "model_sources", "runtime_dir", "secret_patterns")
+"""What names paths, or keeps files private. An editor mixes a workspace's settings with the user's, so these are
+taken from the user's own file, the environment and the command line alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +180,17 @@ def load_settings(
     except ValidationError as error:
         raise BadSetting(_sentence(error, origins)) from None
     return LoadedSettings(settings, {name: origins.get(name, "default") for name in Settings.model_fields})
+
+
+def without_protected(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What may be taken from an editor, and a sentence for each setting that may not."""
+    refused = [name for name in PROTECTED_SETTINGS if given.get(name) is not None]
+    sentences = (
+        f"The setting {name} is not taken from an editor, where a workspace could set it: "
+        f"set it in {default_file()} or as TREEFILL_{name.upper()}."
+        for name in refused
+    )
+    return {name: value for name, value in given.items() if name not in refused}, tuple(sentences)
 
 
 class _FileSource(TomlConfigSettingsSource):

@@ -1,0 +1,170 @@
+"""A front's way to the core process: connect, or start one; and again, more and more patiently, when it dies."""
+
+import asyncio
+import contextlib
+import logging
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from treefill.core import platform
+from treefill.core.link import LinkEvents
+from treefill.core.messages import Hello, Message, Welcome
+from treefill.core.wire import BadFrame, encode, read_message
+from treefill.errors import CoreError
+
+log = logging.getLogger(__name__)
+
+START_LIMIT_S = 20.0
+"""A core that does not listen by then is given up."""
+BACK_OFF_S = (0.2, 1.0, 4.0, 15.0, 60.0)
+"""Before each next try after a core that did not live for `STEADY_S`."""
+STEADY_S = 30.0
+_POLL_S = 0.02
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@dataclass(frozen=True, slots=True)
+class CorePlace:
+    """Which core, and how one is started."""
+
+    folder: Path
+    identity: Hello
+    command: tuple[str, ...]
+    """Starts a core; the address follows as the last argument."""
+
+    @property
+    def address(self) -> Path:
+        """The socket of the core with this version and settings."""
+        return self.folder / f"core-{self.identity.version}-{self.identity.settings_hash[:8]}.sock"
+
+    @property
+    def log(self) -> Path:
+        """What the core prints."""
+        return self.address.with_suffix(".log")
+
+
+class CoreClient:
+    """`core.link.Link` over a socket."""
+
+    def __init__(self, place: CorePlace) -> None:
+        self._place = place
+        self._writer: asyncio.StreamWriter | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, events: LinkEvents) -> None:
+        """Connect, and stay connected."""
+        self._task = asyncio.get_running_loop().create_task(self._stay_connected(events))
+
+    @property
+    def is_up(self) -> bool:
+        """True while a core is connected."""
+        return self._writer is not None and not self._writer.is_closing()
+
+    def send(self, message: Message) -> None:
+        """Write one frame, or drop it where no core is connected."""
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(encode(message))
+
+    async def close(self) -> None:
+        """Hang up; the core lingers for the next front."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _stay_connected(self, events: LinkEvents) -> None:
+        n_failures = 0
+        while True:
+            began = time.monotonic()
+            sentence = await self._live_through_one(events)
+            n_failures = 1 if time.monotonic() - began >= STEADY_S else n_failures + 1
+            events.on_lost(sentence)
+            await asyncio.sleep(BACK_OFF_S[min(n_failures, len(BACK_OFF_S)) - 1])
+
+    async def _live_through_one(self, events: LinkEvents) -> str:
+        """Talk to one core until it is gone; why it is."""
+        try:
+            reader, self._writer = await connect_or_start(self._place)
+        except CoreError as error:
+            return str(error)
+        try:
+            for document in events.documents():
+                self.send(document)
+            while True:
+                events.on_message(await read_message(reader))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return "The core process has ended unexpectedly; it is started anew."
+        except BadFrame as error:
+            return f"The core process was left: {error}"
+        finally:
+            self._writer.close()
+            self._writer = None
+
+
+async def connect_or_start(place: CorePlace) -> Streams:
+    """A greeted connection to the core of this place, started if none listens. Raises `CoreError`."""
+    streams = await _greeted(place)
+    if streams is not None:
+        return streams
+    platform.make_private(place.folder)
+    # Two windows that open together start one core: who comes second finds the first one's.
+    with await asyncio.to_thread(_lock, place.folder):
+        streams = await _greeted(place)
+        if streams is not None:
+            return streams
+        process = platform.spawn((*place.command, str(place.address)), place.log)
+        return await _wait_for(place, process)
+
+
+def _lock(folder: Path) -> contextlib.ExitStack:
+    """The folder's lock, held until the stack is closed."""
+    stack = contextlib.ExitStack()
+    stack.enter_context(platform.hold_lock(folder))
+    return stack
+
+
+async def _wait_for(place: CorePlace, process: "subprocess.Popen[bytes]") -> Streams:
+    deadline = time.monotonic() + START_LIMIT_S
+    while time.monotonic() < deadline:
+        streams = await _greeted(place)
+        if streams is not None:
+            return streams
+        if process.poll() is not None:
+            raise CoreError(f"The core process could not be started{_last_words(place.log)}")
+        await asyncio.sleep(_POLL_S)
+    process.kill()
+    raise CoreError(f"The core process did not listen within {START_LIMIT_S:g} s{_last_words(place.log)}")
+
+
+async def _greeted(place: CorePlace) -> Streams | None:
+    """A connection whose other end is the core that is meant, or None."""
+    try:
+        reader, writer = await platform.connect(place.address)
+    except OSError:
+        return None
+    try:
+        platform.check_peer(writer)
+        writer.write(encode(place.identity))
+        welcome = await asyncio.wait_for(read_message(reader), START_LIMIT_S)
+    except (OSError, asyncio.IncompleteReadError, BadFrame):
+        writer.close()
+        return None
+    if not isinstance(welcome, Welcome) or (welcome.version, welcome.settings_hash) != (
+        place.identity.version,
+        place.identity.settings_hash,
+    ):
+        writer.close()
+        raise CoreError(f"What listens at {place.address} is another core than ours: remove that file.")
+    return reader, writer
+
+
+def _last_words(log_path: Path) -> str:
+    """The last line that a dead core has printed."""
+    try:
+        lines = log_path.read_text("utf-8", "replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return f": {lines[-1]}" if lines else "."

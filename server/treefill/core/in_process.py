@@ -1,0 +1,44 @@
+"""A core in the front's own process: for tests, and for whoever wants one process (`treefill serve --no-core`)."""
+
+import asyncio
+from collections.abc import Callable
+
+from treefill.core.link import LinkEvents
+from treefill.core.messages import Message
+from treefill.core.peer import Peer
+from treefill.core.service import Service
+
+
+class InProcessCore:
+    """`core.link.Link` without a socket."""
+
+    def __init__(self, make_service: Callable[[], Service]) -> None:
+        self._make_service = make_service
+        self._service: Service | None = None
+        self._peer: Peer | None = None
+
+    def start(self, events: LinkEvents) -> None:
+        """Make the service."""
+        loop = asyncio.get_running_loop()
+        self._service = self._make_service()
+        # Later, as from a socket: an answer never comes before the request has returned.
+        self._peer = self._service.connect(lambda message: loop.call_soon(events.on_message, message) and None)
+        for document in events.documents():
+            self._peer.handle(document)
+
+    @property
+    def is_up(self) -> bool:
+        """True once started."""
+        return self._peer is not None
+
+    def send(self, message: Message) -> None:
+        """Hand the message over."""
+        if self._peer is not None:
+            self._peer.handle(message)
+
+    async def close(self) -> None:
+        """End the service."""
+        if self._peer is not None and self._service is not None:
+            self._peer.leave()
+            self._peer = None
+            await self._service.close()

@@ -1,0 +1,135 @@
+"""One request on its way through the core: what was asked, of which text, and its one answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from treefill.completion import CompletionRequest, Declined, Explanation, Reason, Suggestion, complete_next
+from treefill.core.messages import Answer, AnswerItem, Ask, Selected
+from treefill.engine.api import CancelFlag, Engine, Generation
+from treefill.text import Buffer, Document
+
+if TYPE_CHECKING:
+    from treefill.core.peer import Peer
+
+
+class MakeRequest(Protocol):
+    """Builds a request from what an editor asks for and the settings that come with it."""
+
+    def __call__(
+        self,
+        options: Mapping[str, Any],
+        document: Document,
+        offset: int,
+        *,
+        neighbours: tuple[Document, ...],
+        workspace_root: Path | None,
+        n_candidates: int,
+        is_automatic: bool,
+    ) -> CompletionRequest:
+        """Raises `BadInput` where the options or the offset can't be."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A request that waits or runs."""
+
+    peer: "Peer"
+    ask: Ask
+    buffer: Buffer
+    """The document at the version that was asked about."""
+    neighbours: tuple[Buffer, ...]
+    flag: CancelFlag = field(default_factory=CancelFlag)
+    is_late: bool = False
+    """True once the time limit has stopped it."""
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Which front and document: a newer request with the same key takes over."""
+        return id(self.peer), self.ask.uri
+
+    def complete(self, engine: Engine, make_request: MakeRequest) -> tuple[Suggestion | Declined, ...]:
+        """Run the completion. Called on the engine's side, so that joining a large text holds up nobody."""
+        ask = self.ask
+        document = self.peer.document(self.buffer)
+        text, offset = with_selected(document.text, ask.offset, ask.selected)
+        request = make_request(
+            ask.options,
+            Document(document.path, text, document.language),
+            offset,
+            neighbours=tuple(map(self.peer.document, self.neighbours)),
+            workspace_root=Path(ask.workspace_root) if ask.workspace_root else None,
+            n_candidates=ask.n_candidates,
+            is_automatic=ask.is_automatic and ask.selected is None,
+        )
+        answers, memory = complete_next(request, engine, self.flag, self.peer.memory(ask.uri))
+        self.peer.remember(ask.uri, memory)
+        return answers
+
+    def answer(self, answers: tuple[Suggestion | Declined, ...]) -> None:
+        """Send what came of it."""
+        first = answers[0]
+        items = tuple(
+            item_of(answer, self.ask.offset, self.ask.selected)
+            for answer in answers
+            if isinstance(answer, Suggestion)
+        )
+        declined = first if isinstance(first, Declined) else None
+        self.peer.send(
+            Answer(
+                self.ask.id,
+                items,
+                reason=declined.reason if declined else "",
+                sentence=declined.sentence if declined else "",
+                explanation=told(first.explanation, first.generation),
+            )
+        )
+
+    def decline(self, reason: Reason, sentence: str) -> None:
+        """Send that there is nothing."""
+        self.peer.decline(self.ask.id, reason, sentence)
+
+
+def with_selected(text: str, offset: int, selected: Selected | None) -> tuple[str, int]:
+    """The text and cursor as they would be once the editor's own selected completion is accepted."""
+    if selected is None:
+        return text, offset
+    start = min(max(0, selected.start), len(text))
+    end = min(max(start, selected.end), len(text))
+    return text[:start] + selected.text + text[end:], start + len(selected.text)
+
+
+def item_of(suggestion: Suggestion, offset: int, selected: Selected | None) -> AnswerItem:
+    """The suggestion in offsets of the document as it is; it goes on with what is selected."""
+    if selected is None:
+        return AnswerItem(suggestion.start, suggestion.end, suggestion.text, suggestion.source)
+    n_replaced = suggestion.end - suggestion.start
+    text = selected.text + suggestion.text
+    return AnswerItem(selected.start, max(offset, selected.end) + n_replaced, text, suggestion.source)
+
+
+def told(explanation: Explanation, generation: Generation | None) -> dict[str, Any]:
+    """An explanation as plain data."""
+    plain: dict[str, Any] = {
+        "mode": explanation.mode,
+        "layout": explanation.layout,
+        "parts": [[part.name, part.text, part.n_tokens] for part in explanation.parts],
+        "forced": explanation.forced,
+        "refusals": [[refusal.path, refusal.reason] for refusal in explanation.refusals],
+        "raw_text": explanation.raw_text,
+        "steps": [[step.name, step.before, step.after] for step in explanation.steps],
+        "timings_ms": {name: round(ms, 1) for name, ms in explanation.timings_ms},
+    }
+    if generation is not None:
+        plain |= {
+            "finish": generation.finish,
+            "n_prompt_tokens": generation.n_prompt_tokens,
+            "n_reused_tokens": generation.n_reused_tokens,
+            "n_decoded_tokens": len(generation.token_ids),
+            "n_new_tokens": generation.n_new_tokens,
+            "ttft_ms": round(generation.ttft_ms, 1),
+            "total_ms": round(generation.total_ms, 1),
+        }
+    return plain

@@ -1,0 +1,91 @@
+"""One front as the core sees it: its documents, and what is remembered of each."""
+
+from collections.abc import Callable
+
+from treefill.completion import Memory, Reason
+from treefill.core.messages import Answer, Ask, Cancel, Close, Edits, Message, Open, OutOfStep
+from treefill.errors import BadInput
+from treefill.text import Buffer, BufferStore, Document
+
+N_NEIGHBOURS_MAX = 8
+"""Documents beside the asked one that are looked at, the most recently edited first."""
+
+
+class Peer:
+    """A front's mirror. The service is seen through three calls."""
+
+    def __init__(
+        self,
+        send: Callable[[Message], None],
+        ask: Callable[["Peer", Ask], None],
+        cancel: Callable[["Peer", int], None],
+        leave: Callable[["Peer"], None],
+    ) -> None:
+        self.send = send
+        self._ask = ask
+        self._cancel = cancel
+        self._leave = leave
+        self._buffers = BufferStore()
+        self._paths: dict[str, str] = {}
+        self._memories: dict[str, Memory] = {}
+
+    def handle(self, message: Message) -> None:
+        """Do what the front says. What only a core may say is ignored."""
+        match message:
+            case Open(uri, path, language, version, text):
+                self._paths[uri] = path
+                self._buffers.open(uri, language, version, text)
+            case Edits():
+                self._edit(message)
+            case Close(uri):
+                self._buffers.close(uri)
+                self._paths.pop(uri, None)
+                self._memories.pop(uri, None)
+            case Ask():
+                self._ask(self, message)
+            case Cancel(ask_id):
+                self._cancel(self, ask_id)
+            case _:
+                pass
+
+    def leave(self) -> None:
+        """The front is gone."""
+        self._leave(self)
+
+    def decline(self, ask_id: int, reason: Reason, sentence: str) -> None:
+        """Answer a request with nothing and why."""
+        self.send(Answer(ask_id, reason=reason, sentence=sentence))
+
+    def buffer_for(self, ask: Ask) -> Buffer | None:
+        """The document asked about, if it is here at that version; else the front is told to open it anew."""
+        buffer = self._buffers.get(ask.uri)
+        if buffer is None or buffer.version != ask.version or not buffer.is_in_step:
+            self.send(OutOfStep(ask.uri))
+            return None
+        return buffer
+
+    def neighbours_for(self, ask: Ask) -> tuple[Buffer, ...]:
+        """The other documents that the front names and that are here."""
+        found = (self._buffers.get(uri) for uri in ask.neighbours[:N_NEIGHBOURS_MAX])
+        return tuple(buffer for buffer in found if buffer is not None and buffer.is_in_step)
+
+    def document(self, buffer: Buffer) -> Document:
+        """The buffer as completion knows documents."""
+        return Document(self._paths.get(buffer.uri, buffer.uri), str(buffer.text), buffer.language)
+
+    def memory(self, uri: str) -> Memory:
+        """What earlier requests in the document have left."""
+        return self._memories.get(uri) or Memory()
+
+    def remember(self, uri: str, memory: Memory) -> None:
+        """Keep that for the next one."""
+        if self._buffers.get(uri) is not None:
+            self._memories[uri] = memory
+
+    def _edit(self, edits: Edits) -> None:
+        try:
+            is_in_step = self._buffers.apply(edits.uri, edits.version, edits.edits, edits.checksum)
+        except BadInput:
+            is_in_step = False
+        if not is_in_step:
+            self.send(OutOfStep(edits.uri))

@@ -1,0 +1,76 @@
+"""Windows: a named pipe of this user, whose default rights let only the user and administrators write. Untested."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+assert sys.platform == "win32"
+
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def default_folder() -> Path:
+    """Where the lock lies; the pipe itself has no file."""
+    return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "treefill" / "run"
+
+
+def make_private(folder: Path) -> None:
+    """Make the folder; below the user's own, it is the user's alone by what it inherits."""
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+@contextlib.contextmanager
+def hold_lock(folder: Path) -> Iterator[None]:
+    """One process at a time."""
+    with FileLock(folder / "lock"):
+        yield
+
+
+async def connect(address: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a core. Raises `OSError` where none listens."""
+    loop: Any = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await loop.create_pipe_connection(lambda: protocol, _pipe(address))
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
+async def start_server(handler: Handler, address: Path) -> Any:
+    """Listen at the address."""
+    loop: Any = asyncio.get_running_loop()
+
+    def make_protocol() -> asyncio.StreamReaderProtocol:
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(), handler)
+
+    (server,) = await loop.start_serving_pipe(make_protocol, _pipe(address))
+    return server
+
+
+def remove_address(address: Path) -> None:
+    """A pipe goes with its last handle."""
+
+
+def check_peer(writer: asyncio.StreamWriter) -> None:
+    """The pipe's own rights keep others out."""
+
+
+def spawn(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
+    """Start a process that outlives this one; what it prints goes to the log."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, creationflags=flags
+        )
+
+
+def _pipe(address: Path) -> str:
+    return rf"\\.\pipe\treefill-{os.getlogin()}-{address.stem}"

@@ -1,0 +1,219 @@
+"""What the core does for its fronts, whatever connects them: the queue, the model's life, one answer a request.
+
+One thread runs the model, everything else happens on the event loop. Of two requests for a document the newer one
+wins, and of all that wait the newest goes first. A front's documents never meet another front's (`peer`).
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from treefill.completion import Reason
+from treefill.core.jobs import Job, MakeRequest
+from treefill.core.messages import Ask, EngineState, Message, Started
+from treefill.core.peer import Peer
+from treefill.engine.api import Engine
+from treefill.errors import TreefillError
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+N_WAITING_MAX = 64
+"""Requests that may wait; beyond that the oldest are answered empty."""
+RETRY_LOAD_S = 5.0
+"""After a model could not be loaded, requests are declined for so long before it is tried again."""
+HANG_GRACE_S = 5.0
+"""An engine that does not heed its flag for so long will not come back."""
+
+
+class Service:
+    """The core without its socket. Made and used on one event loop."""
+
+    def __init__(
+        self,
+        open_engine: Callable[[], Engine],
+        make_request: MakeRequest,
+        request_limit_s: float,
+        unload_after_s: float,
+        on_hang: Callable[[], None] = lambda: os._exit(70),
+    ) -> None:
+        self._open_engine = open_engine
+        self._make_request = make_request
+        self._request_limit_s = request_limit_s
+        self._unload_after_s = unload_after_s
+        self._on_hang = on_hang
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treefill-journey")
+        self._peers: set[Peer] = set()
+        self._engine: Engine | None = None
+        self._state = EngineState("unloaded")
+        self._failed_at: float | None = None
+        self._waiting: dict[tuple[int, str], Job] = {}
+        self._running: Job | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._unload_timer: asyncio.TimerHandle | None = None
+        self._is_closing = False
+
+    @property
+    def n_peers(self) -> int:
+        """Fronts that are connected."""
+        return len(self._peers)
+
+    def connect(self, send: Callable[[Message], None]) -> Peer:
+        """Take up a front. The model is loaded at once: the first request should not wait for it."""
+        peer = Peer(send, ask=self.ask, cancel=self.cancel, leave=self.leave)
+        self._peers.add(peer)
+        send(self._state)
+        self._wake()
+        return peer
+
+    def ask(self, peer: Peer, ask: Ask) -> None:
+        """Queue a request; an older one for the same document makes way."""
+        buffer = peer.buffer_for(ask)
+        if buffer is None:
+            peer.decline(ask.id, Reason.OUT_OF_STEP, "The document has changed meanwhile.")
+            return
+        job = Job(peer, ask, buffer, peer.neighbours_for(ask))
+        older = self._waiting.pop(job.key, None)
+        if older is not None:
+            older.decline(Reason.CANCELLED, "A newer request took over.")
+        if self._running is not None and self._running.key == job.key:
+            self._running.flag.cancel()
+        self._waiting[job.key] = job
+        if len(self._waiting) > N_WAITING_MAX:
+            oldest = self._waiting.pop(next(iter(self._waiting)))
+            oldest.decline(Reason.BUSY, "Too many requests wait already.")
+        self._wake()
+
+    def cancel(self, peer: Peer, ask_id: int) -> None:
+        """Stop a request, or take it out of the queue."""
+        for job in self._jobs_of(peer):
+            if job.ask.id == ask_id:
+                job.flag.cancel()
+                if self._waiting.get(job.key) is job:
+                    del self._waiting[job.key]
+                    job.decline(Reason.CANCELLED, "The request was cancelled.")
+
+    def leave(self, peer: Peer) -> None:
+        """Forget a front and what it asked for."""
+        self._peers.discard(peer)
+        for job in self._jobs_of(peer):
+            job.flag.cancel()
+            if self._waiting.get(job.key) is job:
+                del self._waiting[job.key]
+
+    async def close(self) -> None:
+        """Stop what runs and free the model."""
+        self._is_closing = True
+        self._stop_timer()
+        if self._running is not None:
+            self._running.flag.cancel()
+        if self._work is not None:
+            await self._work
+        await self._unload()
+        self._thread.shutdown(wait=True)
+
+    def _jobs_of(self, peer: Peer) -> list[Job]:
+        jobs = [*self._waiting.values(), *([self._running] if self._running else [])]
+        return [job for job in jobs if job.peer is peer]
+
+    def _wake(self) -> None:
+        self._stop_timer()
+        if not self._is_closing and (self._work is None or self._work.done()):
+            self._work = asyncio.get_running_loop().create_task(self._work_off())
+
+    async def _work_off(self) -> None:
+        """Load the model where it is missing, then answer what waits, the newest first."""
+        if self._engine is None and self._may_load():
+            await self._load()
+        while self._waiting and not self._is_closing:
+            _, job = self._waiting.popitem()
+            await self._run(job)
+        if self._engine is not None and not self._is_closing:
+            self._unload_timer = asyncio.get_running_loop().call_later(self._unload_after_s, self._doze)
+
+    def _may_load(self) -> bool:
+        return self._failed_at is None or time.monotonic() - self._failed_at >= RETRY_LOAD_S
+
+    async def _load(self) -> None:
+        self._tell(EngineState("loading"))
+        try:
+            self._engine = await self._on_thread(self._open_engine)
+        except TreefillError as error:
+            self._fail(str(error))
+        except Exception as error:  # a library that breaks while it loads: the core stays, and says so
+            self._fail(f"The model could not be loaded ({type(error).__name__}: {error}).")
+        else:
+            self._failed_at = None
+            self._tell(EngineState("ready", f"{self._engine.model} on the {self._engine.name} engine"))
+
+    def _fail(self, sentence: str) -> None:
+        self._failed_at = time.monotonic()
+        log.error("%s", sentence)
+        self._tell(EngineState("failed", sentence))
+
+    async def _run(self, job: Job) -> None:
+        engine = self._engine
+        if engine is None:
+            job.decline(Reason.NO_MODEL, self._state.sentence)
+            return
+        job.peer.send(Started(job.ask.id))
+        self._running = job
+        limit = asyncio.get_running_loop().call_later(self._request_limit_s, self._stop_late, job)
+        try:
+            answers = await self._on_thread(lambda: job.complete(engine, self._make_request))
+        except Exception as error:  # whatever a model does, the next request is answered
+            # The kind alone: an error's text may quote what the user wrote.
+            log.error("A request failed: %s.", type(error).__name__)
+            job.decline(Reason.ENGINE_FAILED, f"The model could not be run ({type(error).__name__}).")
+        else:
+            if job.is_late:
+                job.decline(Reason.TOO_SLOW, f"The model took longer than {self._request_limit_s:g} s.")
+            else:
+                job.answer(answers)
+        finally:
+            limit.cancel()
+            self._running = None
+
+    def _stop_late(self, job: Job) -> None:
+        job.is_late = True
+        job.flag.cancel()
+        asyncio.get_running_loop().call_later(HANG_GRACE_S, self._give_up_on, job)
+
+    def _give_up_on(self, job: Job) -> None:
+        if self._running is job:
+            log.error("The model does not stop: this core ends, and the next request starts another.")
+            self._on_hang()
+
+    def _doze(self) -> None:
+        """Free a model that nobody has used for a while."""
+        if self._work is None or self._work.done():
+            self._work = asyncio.get_running_loop().create_task(self._unload_then_go_on())
+
+    async def _unload_then_go_on(self) -> None:
+        await self._unload()
+        if self._waiting:  # asked while the model was being freed
+            await self._work_off()
+
+    async def _unload(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await self._on_thread(engine.close)
+            self._tell(EngineState("unloaded"))
+
+    def _stop_timer(self) -> None:
+        if self._unload_timer is not None:
+            self._unload_timer.cancel()
+            self._unload_timer = None
+
+    def _tell(self, state: EngineState) -> None:
+        self._state = state
+        for peer in self._peers:
+            peer.send(state)
+
+    async def _on_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)

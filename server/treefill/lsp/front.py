@@ -1,0 +1,352 @@
+"""The front's own work, told without the protocol: documents, one answer a request, what is typed through, status.
+
+It asks a core and never waits for it: the event loop goes on, and what the core does not answer in time is answered
+with nothing. No handler of the protocol decides anything that is not decided here.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from treefill.core.link import Connection, Link, LinkEvents
+from treefill.core.messages import (
+    Answer,
+    AnswerItem,
+    Ask,
+    Cancel,
+    Close,
+    Edits,
+    EngineState,
+    Message,
+    Open,
+    OutOfStep,
+    Selected,
+    Started,
+)
+from treefill.lsp.status import Status, StatusKeeper
+from treefill.lsp.typed_through import TypedThrough
+from treefill.text import Buffer, BufferStore, Change, Position, PositionEncoding
+
+log = logging.getLogger(__name__)
+
+MAX_CHARS = 30_000_000
+"""Nothing is suggested in larger documents."""
+N_CRASHES_TO_QUARANTINE = 2
+N_NEIGHBOURS = 8
+N_CANDIDATES = 3
+"""Suggestions to choose from, where the user has asked."""
+LIMIT_MARGIN_S = 1.0
+"""Beyond the core's own limit: a core that is silent for so long is not waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontItem:
+    """One suggestion in the editor's own positions."""
+
+    start: Position
+    end: Position
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrontAnswer:
+    """The one answer of a request."""
+
+    items: tuple[FrontItem, ...] = ()
+    reason: str = ""
+    sentence: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    """A request that the core has not answered."""
+
+    id: int
+    buffer: Buffer
+    answer: "asyncio.Future[Answer]"
+    is_started: bool = False
+
+
+class Front:
+    """One editor's session."""
+
+    def __init__(
+        self,
+        tell_status: Callable[[Status], None],
+        tell_user: Callable[[str], None],
+        path_of: Callable[[str], str],
+    ) -> None:
+        self.encoding = PositionEncoding.UTF_16
+        self.workspace_folders: tuple[Path, ...] = ()
+        self._connection: Connection | None = None
+        self._link: Link | None = None
+        self._tell_user = tell_user
+        self._path_of = path_of
+        self._buffers = BufferStore()
+        self._typed_through = TypedThrough()
+        self._pending: dict[int, _Pending] = {}
+        self._n_asked = 0
+        self._crashes: dict[str, int] = {}
+        self._explained: dict[str, dict[str, Any]] = {}
+        self._told: set[str] = set()
+        self._status = StatusKeeper(tell_status)
+
+    async def connect(self, connection: Connection) -> None:
+        """Find a core, or start one, without waiting for it; one that other settings led to is left."""
+        old, self._connection = self._connection, connection
+        for complaint in connection.complaints:
+            self._tell_once(complaint)
+        if old is None or old.options != connection.options:
+            self._typed_through.forget()
+        if self._link is not None and old is not None and old.key == connection.key:
+            return
+        await self._leave("The settings have changed.")
+        self._link = connection.make_link()
+        self._link.start(LinkEvents(self._on_message, self._on_lost, self._documents))
+
+    async def close(self) -> None:
+        """Answer what is pending with nothing, and leave the core."""
+        await self._leave("The server is ending.")
+
+    async def _leave(self, sentence: str) -> None:
+        for pending in list(self._pending.values()):
+            self._resolve(pending, Answer(pending.id, reason="core-lost", sentence=sentence))
+        link, self._link = self._link, None
+        if link is not None:
+            await link.close()
+
+    def open(self, uri: str, language: str, version: int, text: str) -> None:
+        """Take up a document; one that is open already is replaced."""
+        if self._buffers.get(uri) is not None:
+            log.warning("A document was opened that was open already: the last one counts.")
+        self._forget(uri)
+        buffer = self._buffers.open(uri, language, version, text)
+        self._send(self._opening(buffer))
+
+    def change(self, uri: str, version: int | None, changes: Sequence[Change]) -> None:
+        """Follow an edit."""
+        before = self._buffers.get(uri)
+        if before is None:
+            log.warning("A change of a document that is not open was ignored.")
+            return
+        edits = self._buffers.change(uri, before.version + 1 if version is None else version, changes, self.encoding)
+        buffer = self._buffers.get(uri)
+        assert buffer is not None
+        if uri in self._crashes:  # another text, another chance; but only one
+            self._crashes[uri] = N_CRASHES_TO_QUARANTINE - 1
+        if not buffer.is_in_step:
+            log.warning("A document's version went back: nothing is suggested until it is opened anew.")
+        elif not before.is_in_step:
+            self._send(self._opening(buffer))
+        else:
+            self._send(Edits(uri, buffer.version, buffer.text.checksum, edits))
+
+    def lose_track(self, uri: str) -> None:
+        """A change came that can't be followed: nothing is suggested until the whole text comes again."""
+        buffer = self._buffers.get(uri)
+        if buffer is not None:
+            self._buffers.change(uri, buffer.version - 1, (), self.encoding)
+
+    def close_document(self, uri: str) -> None:
+        """Forget a document."""
+        if not self._buffers.close(uri):
+            log.warning("A document was closed that is not open.")
+            return
+        self._forget(uri)
+        self._explained.pop(uri, None)
+        self._send(Close(uri))
+
+    def text_of(self, uri: str) -> str | None:
+        """The whole text as it stands here."""
+        buffer = self._buffers.get(uri)
+        return None if buffer is None else str(buffer.text)
+
+    def explain(self, uri: str) -> dict[str, Any]:
+        """How the last answer in a document came about."""
+        return self._explained.get(uri, {"sentence": "Nothing has been asked in this document yet."})
+
+    async def ask(
+        self,
+        uri: str,
+        position: Position,
+        *,
+        is_automatic: bool,
+        selected: tuple[Position, Position, str] | None = None,
+        version: int | None = None,
+        neighbours: Iterable[str] = (),
+    ) -> FrontAnswer:
+        """What is suggested at a position, or why nothing is. Cancelling the call cancels the request.
+
+        `selected` is what the editor's own completion list would replace, and by what; `neighbours` are documents to
+        look at before all others.
+        """
+        buffer = self._buffers.get(uri)
+        refusal = self._refusal(uri, buffer, version)
+        if buffer is None or any(refusal):
+            return self._noted(uri, FrontAnswer(reason=refusal[0], sentence=refusal[1]), {})
+        self._supersede(uri)
+        offset = buffer.text.offset_at(position, self.encoding)
+        typed_through = self._typed_through.find(uri, buffer.text, offset) if is_automatic and not selected else None
+        if typed_through is not None:
+            answer = Answer(0, (typed_through,))
+            return self._noted(uri, self._front_answer(buffer, answer), {"source": typed_through.source})
+        if self._link is None or self._connection is None or not self._link.is_up:
+            return self._noted(uri, FrontAnswer(reason="no-core", sentence=self._status.sentence), {})
+        ask = self._ask_of(buffer, offset, is_automatic, self._selected(buffer, selected), tuple(neighbours))
+        answer = await self._asked(ask, buffer, self._connection.limit_s)
+        for item in reversed(answer.items if selected is None else ()):
+            self._typed_through.keep(uri, buffer.text, item)
+        now = self._buffers.get(uri)
+        if now is None or now.version != buffer.version:
+            return FrontAnswer(reason="out-of-date", sentence="The document has changed meanwhile.")
+        return self._noted(uri, self._front_answer(buffer, answer), answer.explanation)
+
+    def _ask_of(
+        self, buffer: Buffer, offset: int, is_automatic: bool, selected: Selected | None, first: tuple[str, ...]
+    ) -> Ask:
+        self._n_asked += 1
+        path = self._path_of(buffer.uri)
+        root = self._root_of(path)
+        has_place = root is not None or PurePath(path).is_absolute()
+        return Ask(
+            id=self._n_asked,
+            uri=buffer.uri,
+            version=buffer.version,
+            offset=offset,
+            is_automatic=is_automatic,
+            n_candidates=1 if is_automatic else N_CANDIDATES,
+            neighbours=self._neighbours(buffer.uri, first) if has_place else first,
+            workspace_root=root,
+            options=self._connection.options if self._connection else {},
+            selected=selected,
+        )
+
+    async def _asked(self, ask: Ask, buffer: Buffer, limit_s: float) -> Answer:
+        pending = _Pending(ask.id, buffer, asyncio.get_running_loop().create_future())
+        self._pending[ask.id] = pending
+        self._status.working(True)
+        self._send(ask)
+        try:
+            return await asyncio.wait_for(pending.answer, limit_s + LIMIT_MARGIN_S)
+        except TimeoutError:
+            self._send(Cancel(ask.id))
+            log.warning("The core did not answer within %g s.", limit_s + LIMIT_MARGIN_S)
+            return Answer(ask.id, reason="too-slow", sentence=f"No answer within {limit_s:g} s.")
+        except asyncio.CancelledError:
+            self._send(Cancel(ask.id))
+            raise
+        finally:
+            self._pending.pop(ask.id, None)
+            self._status.working(bool(self._pending))
+
+    def _refusal(self, uri: str, buffer: Buffer | None, version: int | None) -> tuple[str, str]:
+        """Why nothing is even asked, or two empty texts."""
+        if buffer is None:
+            log.warning("A request for a document that is not open was answered with nothing.")
+            return "not-open", "The document is not open."
+        if not buffer.is_in_step:
+            return "out-of-step", "The document's versions went back: close it and open it again."
+        if version is not None and version < buffer.version:
+            return "out-of-date", "The request is for an earlier version of the document."
+        if len(buffer.text) > MAX_CHARS:
+            return "too-large", f"The document is larger than {MAX_CHARS // 1_000_000} MB."
+        if self._crashes.get(uri, 0) >= N_CRASHES_TO_QUARANTINE:
+            return "quarantined", "The core has died twice over this document: it is left alone until it is edited."
+        return "", ""
+
+    def _supersede(self, uri: str) -> None:
+        for pending in list(self._pending.values()):
+            if pending.buffer.uri == uri:
+                sentence = "A newer request took over."
+                self._resolve(pending, Answer(pending.id, reason="superseded", sentence=sentence))
+                self._send(Cancel(pending.id))
+
+    def _front_answer(self, buffer: Buffer, answer: Answer) -> FrontAnswer:
+        items = (self._front_item(buffer, item) for item in answer.items)
+        return FrontAnswer(tuple(items), answer.reason, answer.sentence)
+
+    def _front_item(self, buffer: Buffer, item: AnswerItem) -> FrontItem:
+        start = buffer.text.position_at(item.start, self.encoding)
+        end = buffer.text.position_at(item.end, self.encoding)
+        return FrontItem(start, end, item.text, item.source)
+
+    def _selected(self, buffer: Buffer, selected: tuple[Position, Position, str] | None) -> Selected | None:
+        if selected is None:
+            return None
+        start, end, text = selected
+        return Selected(
+            buffer.text.offset_at(start, self.encoding), buffer.text.offset_at(end, self.encoding), text
+        )
+
+    def _noted(self, uri: str, answer: FrontAnswer, explanation: dict[str, Any]) -> FrontAnswer:
+        self._explained[uri] = {"reason": answer.reason, "sentence": answer.sentence, **explanation}
+        return answer
+
+    def _neighbours(self, uri: str, first: tuple[str, ...]) -> tuple[str, ...]:
+        recent = (*first, *(other for other in reversed(self._buffers.uris()) if other != uri))
+        return tuple(dict.fromkeys(recent))[:N_NEIGHBOURS]
+
+    def _root_of(self, path: str) -> str | None:
+        """The innermost workspace folder that holds the path."""
+        holding = [folder for folder in self.workspace_folders if PurePath(path).is_relative_to(folder)]
+        return str(max(holding, key=lambda folder: len(folder.parts))) if holding else None
+
+    def _opening(self, buffer: Buffer) -> Open:
+        path = self._path_of(buffer.uri)
+        return Open(buffer.uri, path, buffer.language, buffer.version, str(buffer.text))
+
+    def _documents(self) -> Iterable[Open]:
+        buffers = (self._buffers.get(uri) for uri in self._buffers.uris())
+        return [self._opening(buffer) for buffer in buffers if buffer is not None]
+
+    def _forget(self, uri: str) -> None:
+        self._supersede(uri)
+        self._typed_through.forget(uri)
+        self._crashes.pop(uri, None)
+
+    def _on_message(self, message: Message) -> None:
+        match message:
+            case Answer(id=answer_id) if answer_id in self._pending:
+                self._resolve(self._pending[answer_id], message)
+            case Started(id=answer_id) if answer_id in self._pending:
+                self._pending[answer_id].is_started = True
+            case OutOfStep(uri):
+                buffer = self._buffers.get(uri)
+                if buffer is not None and buffer.is_in_step:
+                    self._send(self._opening(buffer))
+            case EngineState(state, sentence):
+                self._status.engine(state, sentence)
+                if state == "failed":
+                    self._tell_once(sentence)
+            case _:
+                pass
+
+    def _on_lost(self, sentence: str) -> None:
+        """The core is gone: what was under way is declined, and who was under way twice is left alone."""
+        self._status.engine("lost", sentence)
+        self._tell_once(sentence)
+        for pending in list(self._pending.values()):
+            if pending.is_started:
+                uri = pending.buffer.uri
+                self._crashes[uri] = self._crashes.get(uri, 0) + 1
+            self._resolve(pending, Answer(pending.id, reason="core-lost", sentence=sentence))
+
+    def _send(self, message: Message) -> None:
+        """What is sent while there is no core needs no sending: a new one is told all there is."""
+        if self._link is not None:
+            self._link.send(message)
+
+    def _resolve(self, pending: _Pending, answer: Answer) -> None:
+        self._pending.pop(pending.id, None)
+        if not pending.answer.done():
+            pending.answer.set_result(answer)
+
+    def _tell_once(self, sentence: str) -> None:
+        log.warning("%s", sentence)
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self._tell_user(sentence)

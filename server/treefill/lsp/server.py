@@ -1,0 +1,295 @@
+"""Wires the protocol to the front: one handler a message, each of which converts, calls, converts.
+
+The server starts at once and finds its core meanwhile; what it needs for that is imported after the editor has been
+answered.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pygls.capabilities import ServerCapabilitiesBuilder
+from pygls.uris import to_fs_path
+
+from treefill import __version__
+from treefill.core.link import Connection
+from treefill.lsp import convert
+from treefill.lsp.front import Front
+from treefill.lsp.notebooks import NotebookChange, Notebooks
+from treefill.lsp.parent import outlives
+from treefill.lsp.progress import LoadingProgress
+from treefill.lsp.protocol import TolerantServer
+from treefill.lsp.status import Status
+from treefill.lsp.stdio import FrameReader, StdoutWriter, open_stdin, take_stdout
+from treefill.text import PositionEncoding
+
+log = logging.getLogger(__name__)
+
+EXPLAIN_COMMAND = "treefill.explain"
+CLOSE_LIMIT_S = 1.0
+_READ_BYTES = 1 << 18
+_SECTION = "treefill"
+_TRIGGER_CHARACTERS = [".", "(", "[", "{", "=", ",", ":", " "]
+
+MakeConnection = Callable[[dict[str, Any]], Connection]
+"""From what an editor sets to a way to a core. Called beside the event loop: it imports and reads files."""
+
+
+def serve_stdio(make_connection: MakeConnection) -> None:
+    """Serve one editor on standard input and output until it is gone; ends the process."""
+    output = take_stdout()
+    # pygls quotes messages, and with them source text, in its logs.
+    logging.getLogger("pygls").addHandler(logging.NullHandler())
+    logging.getLogger("pygls").propagate = False
+    status = asyncio.run(_serve(make_connection, output))
+    logging.shutdown()
+    # A thread that waits for a lock or a model must not keep a process whose editor is gone.
+    os._exit(status)
+
+
+async def _serve(make_connection: MakeConnection, output: Any) -> int:
+    ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def end(status: int) -> None:
+        if not ended.done():
+            ended.set_result(status)
+
+    writer = StdoutWriter(output)
+    session = Session(make_connection, end)
+    session.server.protocol.set_writer(writer)
+    reading = asyncio.create_task(_read(session, end))
+    try:
+        return await ended
+    finally:
+        reading.cancel()
+        await asyncio.wait([asyncio.create_task(session.close())], timeout=CLOSE_LIMIT_S)
+        await writer.drain(CLOSE_LIMIT_S)
+
+
+async def _read(session: "Session", end: Callable[[int], None]) -> None:
+    frames = FrameReader()
+    stdin = await open_stdin()
+    while data := await stdin.read(_READ_BYTES):
+        for body in frames.feed(data):
+            session.server.protocol.receive(body)
+    log.info("Standard input was closed.")
+    end(1)
+
+
+class Session:
+    """One editor's connection: the server, the front behind it, and what the editor has said of itself."""
+
+    def __init__(self, make_connection: MakeConnection, end: Callable[[int], None]) -> None:
+        self.server = TolerantServer(
+            "treefill", __version__, notebook_document_sync=_notebook_sync(), on_exit=end
+        )
+        self._make_connection = make_connection
+        self._end = end
+        self._front = Front(self._tell_status, self._tell_user, convert.path_of)
+        self._notebooks = Notebooks()
+        self._progress = LoadingProgress(self.server)
+        self._given: dict[str, Any] = {}
+        self._counts_from_zero = False
+        self._wants_status = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._connecting = asyncio.Lock()
+        self._register()
+
+    async def close(self) -> None:
+        """Leave the core."""
+        for task in self._tasks:
+            task.cancel()
+        await self._front.close()
+
+    def _register(self) -> None:
+        feature = self.server.feature
+        feature(types.INITIALIZE)(self._initialize)
+        feature(types.INITIALIZED)(self._initialized)
+        feature(types.TEXT_DOCUMENT_DID_OPEN)(self._did_open)
+        feature(types.TEXT_DOCUMENT_DID_CHANGE)(self._did_change)
+        feature(types.TEXT_DOCUMENT_DID_CLOSE)(self._did_close)
+        feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(lambda params: self._follow(self._notebooks.open(params)))
+        feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(lambda params: self._follow(self._notebooks.change(params)))
+        feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(lambda params: self._follow(self._notebooks.close(params)))
+        feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(self._did_change_configuration)
+        feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(self._did_change_folders)
+        feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(self._inline_completion)
+        # Names that Copilot's language server has made customary. They carry nothing that changes an answer yet.
+        for name in ("didShowCompletion", "didPartiallyAcceptCompletion", "didFocus"):
+            feature(f"textDocument/{name}")(_take_note)
+        self.server.command(convert.ACCEPTED_COMMAND)(_take_note)
+        self.server.command(EXPLAIN_COMMAND)(self._explain)
+
+    # What the editor says of itself.
+
+    def _initialize(self, params: types.InitializeParams) -> None:
+        capabilities = params.capabilities
+        self._front.encoding = PositionEncoding(ServerCapabilitiesBuilder.choose_position_encoding(capabilities))
+        folders = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri or ""]
+        self._front.workspace_folders = tuple(_paths(folders))
+        text_document = capabilities.text_document
+        if text_document is None or text_document.inline_completion is None:
+            options = types.CompletionOptions(trigger_characters=_TRIGGER_CHARACTERS)
+            self.server.feature(types.TEXT_DOCUMENT_COMPLETION, options)(self._completion)
+        options = params.initialization_options if isinstance(params.initialization_options, dict) else {}
+        self._wants_status = options.get("statusNotifications") is True or "editorPluginInfo" in options
+        self._counts_from_zero = options.get("countsTriggerKindsFromZero") is True
+        self._given = _settings_in(options)
+        self._progress.is_supported = bool(capabilities.window and capabilities.window.work_done_progress)
+        self._in_background(self._connect())
+        if params.process_id is not None:
+            self._in_background(self._end_with(params.process_id))
+
+    def _initialized(self, _params: Any) -> None:
+        workspace = self.server.client_capabilities.workspace
+        if workspace is not None and workspace.configuration:
+            self._in_background(self._ask_for_settings())
+
+    def _did_change_configuration(self, params: Any) -> None:
+        settings = params.get("settings") if isinstance(params, dict) else None
+        workspace = self.server.client_capabilities.workspace
+        if isinstance(settings, dict) and settings:
+            self._take_settings(settings)
+        elif workspace is not None and workspace.configuration:
+            self._in_background(self._ask_for_settings())
+
+    def _did_change_folders(self, params: Any) -> None:
+        event = params.get("event") if isinstance(params, dict) else None
+        event = event if isinstance(event, dict) else {}
+        removed = set(_paths(_uris(event.get("removed"))))
+        kept = [folder for folder in self._front.workspace_folders if folder not in removed]
+        self._front.workspace_folders = (*kept, *_paths(_uris(event.get("added"))))
+
+    async def _ask_for_settings(self) -> None:
+        item = types.ConfigurationItem(section=_SECTION)
+        (settings,) = await self.server.workspace_configuration_async(types.ConfigurationParams([item]))
+        if isinstance(settings, dict):
+            self._take_settings({_SECTION: settings})
+
+    def _take_settings(self, settings: dict[str, Any]) -> None:
+        given = _settings_in(settings)
+        if given != self._given:
+            self._given = given
+            self._in_background(self._connect())
+
+    async def _connect(self) -> None:
+        async with self._connecting:
+            connection = await asyncio.to_thread(self._make_connection, self._given)
+            await self._front.connect(connection)
+
+    async def _end_with(self, process_id: int) -> None:
+        await outlives(process_id)
+        log.warning("The editor's process is gone.")
+        self._end(1)
+
+    # Documents.
+
+    def _did_open(self, params: Any) -> None:
+        opened = convert.opened_from(params.get("textDocument") if isinstance(params, dict) else None)
+        self._follow(NotebookChange(opened=(opened,) if opened else ()))
+
+    def _did_change(self, params: Any) -> None:
+        params = params if isinstance(params, dict) else {}
+        changed = convert.changed_from(params.get("textDocument"), params.get("contentChanges"))
+        if changed is None:
+            log.warning("A change that can't be followed was ignored.")
+            uri = convert.uri_from(params)
+            if uri is not None:
+                self._front.lose_track(uri)
+            return
+        self._front.change(changed.uri, changed.version, changed.changes)
+
+    def _did_close(self, params: Any) -> None:
+        uri = convert.uri_from(params)
+        self._follow(NotebookChange(closed=(uri,) if uri else ()))
+
+    def _follow(self, change: NotebookChange) -> None:
+        for opened in change.opened:
+            self._front.open(opened.uri, opened.language, opened.version, opened.text)
+        for changed in change.changed:
+            self._front.change(changed.uri, changed.version, changed.changes)
+        for uri in change.closed:
+            self._front.close_document(uri)
+
+    # Requests.
+
+    async def _inline_completion(self, params: Any) -> dict[str, Any]:
+        self._counts_from_zero |= convert.counts_trigger_kinds_from_zero(params)
+        asked = convert.asked_from(params, self._counts_from_zero)
+        if asked is None:
+            log.warning("A request without a document or position was answered with nothing.")
+            return {"items": []}
+        answer = await self._front.ask(
+            asked.uri,
+            asked.position,
+            is_automatic=asked.is_automatic,
+            selected=asked.selected,
+            version=asked.version,
+            neighbours=self._notebooks.cells_near(asked.uri),
+        )
+        return convert.inline_list(answer, asked.uri)
+
+    async def _completion(self, params: Any) -> dict[str, Any]:
+        uri = convert.uri_from(params)
+        position = convert.position_from(params.get("position")) if isinstance(params, dict) else None
+        if uri is None or position is None:
+            log.warning("A request without a document or position was answered with nothing.")
+            return {"isIncomplete": True, "items": []}
+        near = self._notebooks.cells_near(uri)
+        return convert.completion_list(await self._front.ask(uri, position, is_automatic=True, neighbours=near))
+
+    def _explain(self, *arguments: Any) -> dict[str, Any]:
+        return self._front.explain(str(arguments[0]) if arguments else "")
+
+    # What the editor is told.
+
+    def _tell_status(self, status: Status) -> None:
+        self._in_background(self._progress.follow(status.message if status.is_busy else ""))
+        if self._wants_status:
+            self.server.protocol.notify(
+                "didChangeStatus", {"busy": status.is_busy, "message": status.message, "kind": status.kind}
+            )
+
+    def _tell_user(self, sentence: str) -> None:
+        message = types.ShowMessageParams(types.MessageType.Warning, f"treefill: {sentence}")
+        self.server.window_show_message(message)
+
+    def _in_background(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._settle)
+
+    def _settle(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("Something in the background failed: %s.", type(task.exception()).__name__)
+
+
+def _take_note(*_arguments: Any) -> None:
+    """Nothing more is done: the client may expect to be heard."""
+
+
+def _settings_in(options: dict[str, Any]) -> dict[str, Any]:
+    """The `treefill` section where there is one, else what looks like ours."""
+    section = options.get(_SECTION, options.get("settings"))
+    return dict(section) if isinstance(section, dict) else {}
+
+
+def _notebook_sync() -> types.NotebookDocumentSyncOptions:
+    every_cell = types.NotebookDocumentFilterWithNotebook(notebook="*")
+    return types.NotebookDocumentSyncOptions([every_cell])
+
+
+def _uris(folders: Any) -> list[str]:
+    folders = folders if isinstance(folders, list) else []
+    uris = (folder.get("uri") for folder in folders if isinstance(folder, dict))
+    return [uri for uri in uris if isinstance(uri, str)]
+
+
+def _paths(uris: list[str]) -> list[Path]:
+    paths = (to_fs_path(uri) for uri in uris if uri.startswith("file:"))
+    return [Path(path) for path in paths if path]

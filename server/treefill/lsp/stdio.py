@@ -1,0 +1,121 @@
+"""The protocol's base layer over standard input and output: framing that garbage can't derail, and a guarded stdout."""
+
+import asyncio
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+log = logging.getLogger(__name__)
+
+MAX_BODY_BYTES = 256_000_000
+_READ_BYTES = 1 << 18
+_HEADER = re.compile(rb"Content-Length:[ \t]*(\d{1,12})[ \t]*\r?\n", re.IGNORECASE)
+_HEADERS_END = re.compile(rb"\r?\n\r?\n")
+
+
+class FrameReader:
+    """Cuts a stream of bytes into message bodies. What is no header is skipped up to the next one."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._n_wanted: int | None = None
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The bodies that are whole now."""
+        self._bytes += data
+        while True:
+            if self._n_wanted is None and not self._read_header():
+                return
+            assert self._n_wanted is not None
+            if len(self._bytes) < self._n_wanted:
+                return
+            body = bytes(self._bytes[: self._n_wanted])
+            del self._bytes[: self._n_wanted]
+            self._n_wanted = None
+            yield body
+
+    def _read_header(self) -> bool:
+        while True:
+            found = _HEADER.search(self._bytes)
+            if found is None:
+                self._skip(max(self._bytes.rfind(b"\n") + 1, len(self._bytes) - 4096))
+                return False
+            self._skip(found.start())
+            end = _HEADERS_END.search(self._bytes)
+            if end is None:
+                return False
+            n_bytes = int(found[1])
+            del self._bytes[: end.end()]
+            if n_bytes <= MAX_BODY_BYTES:
+                self._n_wanted = n_bytes
+                return True
+            log.warning("A message of %d bytes was announced, which is too long: it is skipped.", n_bytes)
+
+    def _skip(self, n_bytes: int) -> None:
+        if n_bytes > 0:
+            log.warning("%d bytes that are no message were skipped.", n_bytes)
+            del self._bytes[:n_bytes]
+
+
+def take_stdout() -> BinaryIO:
+    """Standard output for the protocol alone: whatever else prints, in Python or C, goes to standard error."""
+    sys.stdout.flush()
+    protocol = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return protocol
+
+
+async def open_stdin() -> asyncio.StreamReader:
+    """Standard input as a stream; a file or a terminal is read by a thread's help."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_READ_BYTES)
+    try:
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", 0))
+    except ValueError:  # neither pipe nor socket
+        data = await asyncio.to_thread(sys.stdin.buffer.read)
+        reader.feed_data(data)
+        reader.feed_eof()
+    return reader
+
+
+class StdoutWriter:
+    """What pygls writes to: whole messages, in order, without waiting for a client that reads slowly."""
+
+    def __init__(self, output: BinaryIO) -> None:
+        self._output = output
+        self._unsent = bytearray()
+        self._loop = asyncio.get_running_loop()
+        self._is_broken = False
+        os.set_blocking(output.fileno(), False)
+
+    def write(self, data: bytes) -> None:
+        """Send, now or as soon as the client reads."""
+        self._unsent += data
+        self._flush()
+
+    async def drain(self, limit_s: float) -> None:
+        """Wait until all is sent, or the limit has passed."""
+        deadline = self._loop.time() + limit_s
+        while self._unsent and not self._is_broken and self._loop.time() < deadline:
+            await asyncio.sleep(0.01)
+
+    def close(self) -> None:
+        """Nothing is written any more."""
+        self._loop.remove_writer(self._output.fileno())
+        self._output.close()
+
+    def _flush(self) -> None:
+        try:
+            while self._unsent and not self._is_broken:
+                n_sent = os.write(self._output.fileno(), self._unsent[:_READ_BYTES])
+                del self._unsent[:n_sent]
+        except BlockingIOError:
+            self._loop.add_writer(self._output.fileno(), self._flush)
+            return
+        except OSError:
+            self._is_broken = True
+        self._loop.remove_writer(self._output.fileno())
