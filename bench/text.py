@@ -1,4 +1,4 @@
-"""Milliseconds that a keystroke costs in the text of an open file: `python -m bench.text`.
+"""Milliseconds that a keystroke costs in the text of an open file: `python bench/text.py`.
 
 The answers are checked first against Python's own strings. Then come a file of 30 MB in ASCII, one with emoji, and
 one line of 5 MB; an edit in the middle of each, best of several rounds, on a text that was never asked anything

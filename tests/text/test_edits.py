@@ -87,6 +87,13 @@ def test_halves_that_meet_become_one_character_in_the_edit(
     assert edit_for(Text.of(text), Position(0, start), Position(0, end), new, UTF_16) == edit
 
 
+@pytest.mark.parametrize("character", [6, 7, 8])
+def test_a_position_among_the_bytes_of_a_character_means_its_start(character: int) -> None:
+    inside = Position(0, character)
+
+    assert edit_for(Text.of(SMILEY), inside, inside, "!", PositionEncoding.UTF_8) == Edit(5, 5, "!")
+
+
 def test_a_range_that_ends_before_its_start_is_taken_the_other_way_round() -> None:
     text = Text.of("one\ntwo\nthree")
 
