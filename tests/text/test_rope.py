@@ -118,7 +118,27 @@ def test_leading_nul_characters_count() -> None:
     assert len({Text.of("\0" * n).checksum for n in range(50)}) == 50
 
 
-@pytest.mark.parametrize("typed", ["a", "\r", "\n", "🙂", "\ud83d", "\ude42", "a\r\nbc"])
+@pytest.mark.parametrize("pair", ["\r\n", "\ud83d\ude42"], ids=["line ending", "emoji"])
+@pytest.mark.parametrize("offset", range(21))
+def test_two_halves_meet_wherever_they_are_typed(pair: str, offset: int) -> None:
+    text, (first, second) = Text.of("abcdefghijklmnopqrst"), pair
+    expected = Text.of(str(text)[:offset] + joined(pair) + str(text)[offset:])
+
+    first_then_second = text.replace(offset, offset, first).replace(offset + 1, offset + 1, second)
+    second_then_first = text.replace(offset, offset, second).replace(offset, offset, first)
+    until_all_between_is_gone = text.replace(offset, offset, first + "-" * 12 + second)
+    for n_left in (9, 5, 1, 0):
+        until_all_between_is_gone = until_all_between_is_gone.replace(
+            offset + 1 + n_left, len(until_all_between_is_gone) - (20 - offset) - 1, ""
+        )
+
+    for edited in (first_then_second, second_then_first, until_all_between_is_gone):
+        assert edited == expected
+        assert edited.n_lines == expected.n_lines
+        check_chunks(edited)
+
+
+@pytest.mark.parametrize("typed", ["a", "\r", "\n", "🙂", "\ud83d", "\ude42\ud83d", "a\r\nbc"])
 def test_typing_and_deleting_at_one_place_leaves_no_long_or_tiny_chunks(typed: str) -> None:
     text = Text.of("x\r\n" * 20)
     for _ in range(40):

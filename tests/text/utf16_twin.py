@@ -13,7 +13,7 @@ PIECES = [
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 NEW_TEXTS = st.lists(st.sampled_from(PIECES), max_size=4).map("".join)
-POSITIONS = st.builds(Position, st.integers(-2, 14), st.integers(-2, 14))
+POSITIONS = st.builds(Position, st.integers(-1, 5), st.integers(-1, 8))
 
 
 def units_of(text: str) -> list[int]:
