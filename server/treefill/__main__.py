@@ -9,6 +9,7 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Callable
 
 
 def main() -> None:
@@ -18,9 +19,7 @@ def main() -> None:
         from treefill.errors import TreefillError
 
         try:
-            from treefill.cli import cli
-
-            cli()
+            _cli()()
         except TreefillError as error:
             _fail(str(error), status=2)
     except OSError as error:
@@ -32,6 +31,22 @@ def main() -> None:
             raise
         sentence = f"Something unforeseen went wrong ({type(error).__name__}: {error})."
         _fail(f"{sentence} With TREEFILL_DEBUG=1 it is shown whole: please report it.", status=70)
+
+
+def _cli() -> Callable[[], None]:
+    """The command line; of two commands that editors start again and again, without what the others import."""
+    if sys.argv[1:2] not in (["serve"], ["core"]):
+        from treefill.cli import cli
+
+        return cli
+    import typer
+
+    from treefill.commands.serve import core_command, serve_command
+
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command("serve")(serve_command)
+    alone.command("core")(core_command)
+    return alone
 
 
 def _print_what_a_terminal_cannot_show() -> None:

@@ -1,27 +1,43 @@
 """Builds everything once and connects it.
 
-Nothing waits at module level: a process makes one `App`, and what it does not use is not loaded.
+Nothing waits at module level: a process makes what it needs, and what it does not use is not loaded. A front must not
+load what only a core needs, so each function imports its own.
 """
 
-import glob
-from pathlib import Path
+from __future__ import annotations
 
-from treefill.completion import Budgets, CompletionRequest, Mode
-from treefill.engine.api import Engine, Sampling
-from treefill.engine.local import LocalEngine
-from treefill.engine.tokenizer import TokenizerVocabulary
+import glob
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treefill import __version__
 from treefill.errors import BadSetting
-from treefill.models import ModelStore, Progress, silent
-from treefill.settings import Settings, default_file
-from treefill.text import Document
+from treefill.settings import Settings, default_file, load_settings, without_protected
+
+if TYPE_CHECKING:
+    from treefill.completion import CompletionRequest
+    from treefill.core.link import Connection, Link
+    from treefill.core.messages import Hello
+    from treefill.core.place import CorePlace
+    from treefill.core.service import Service
+    from treefill.engine.api import Engine
+    from treefill.models import ModelStore, Progress
+    from treefill.text import Document
 
 
 class App:
     """Settings, the model store and engines made from them."""
 
-    def __init__(self, settings: Settings, progress: Progress = silent) -> None:
+    def __init__(self, settings: Settings, progress: Progress | None = None) -> None:
+        from treefill.models import ModelStore, silent
+
         self.settings = settings
-        self.store = ModelStore(settings.cache_dir, progress=progress, sources=settings.model_sources)
+        self.store: ModelStore = ModelStore(
+            settings.cache_dir, progress=progress or silent, sources=settings.model_sources
+        )
 
     def open_engine(self, model: str | None = None) -> Engine:
         """Load a model that is in the store: the one named, else the setting's, else the one in use.
@@ -30,8 +46,10 @@ class App:
         TREEFILL_ISA names an instruction set that this machine lacks.
         """
         files = self.store.open(model or self.settings.model or None)
-        # Imported here: torch costs seconds, and most commands never run a model.
+        # After the store has been asked: torch costs seconds, and a model that is not there needs none of them.
         from treefill import _kernels
+        from treefill.engine.local import LocalEngine
+        from treefill.engine.tokenizer import TokenizerVocabulary
         from treefill.engine.torch_backend import load_backend
 
         try:
@@ -54,20 +72,117 @@ class App:
         reuse: bool = True,
     ) -> CompletionRequest:
         """A request as the settings want it."""
-        s = self.settings
-        return CompletionRequest(
-            document=document,
-            offset=offset,
+        return make_request(
+            self.settings.request_options,
+            document,
+            offset,
             neighbours=neighbours,
             workspace_root=workspace_root,
-            mode=Mode(s.mode),
-            max_new_tokens=s.max_new_tokens,
-            max_lines=s.max_lines,
-            sampling=Sampling(s.temperature, s.top_k, s.top_p, s.seed),
             n_candidates=n_candidates,
             reuse=reuse,
-            anchor_policy=s.anchor,
-            budgets=Budgets(s.n_neighbour_tokens, s.n_prefix_tokens, s.n_suffix_tokens),
-            # Our own settings are nobody else's business either.
-            secret_patterns=(*s.secret_patterns, glob.escape(str(default_file().resolve()))),
         )
+
+
+def make_request(
+    options: Mapping[str, Any],
+    document: Document,
+    offset: int,
+    *,
+    neighbours: tuple[Document, ...] = (),
+    workspace_root: Path | None = None,
+    n_candidates: int = 1,
+    is_automatic: bool = False,
+    reuse: bool = True,
+) -> CompletionRequest:
+    """A request with `options` as in `Settings.request_options`. Raises `BadInput` where they can't be."""
+    from treefill.completion import Budgets, CompletionRequest, Mode
+    from treefill.engine.api import Sampling
+
+    s = Settings.model_validate(dict(options))
+    return CompletionRequest(
+        document=document,
+        offset=offset,
+        neighbours=neighbours,
+        workspace_root=workspace_root,
+        mode=Mode(s.mode),
+        max_new_tokens=s.max_new_tokens,
+        max_lines=s.max_lines,
+        sampling=Sampling(s.temperature, s.top_k, s.top_p, s.seed),
+        n_candidates=n_candidates,
+        is_automatic=is_automatic,
+        reuse=reuse,
+        anchor_policy=s.anchor,
+        budgets=Budgets(s.n_neighbour_tokens, s.n_prefix_tokens, s.n_suffix_tokens),
+        # Our own settings are nobody else's business either.
+        secret_patterns=(*s.secret_patterns, glob.escape(str(default_file().resolve()))),
+    )
+
+
+def make_service(settings: Settings, open_engine: Callable[[], Engine] | None = None) -> Service:
+    """The core's work, ready for fronts; `open_engine` stands in for the model in tests."""
+    from treefill.core.service import Service
+
+    return Service(
+        open_engine or (lambda: App(settings).open_engine()),
+        make_request,
+        request_limit_s=settings.request_limit_s,
+        unload_after_s=60 * settings.unload_after_minutes,
+    )
+
+
+def connection_for(
+    given: Mapping[str, Any],
+    no_core: bool,
+    program: tuple[str, ...] = (),
+    open_engine: Callable[[], Engine] | None = None,
+) -> Connection:
+    """The way to a core that an editor's settings lead to. Settings that can't be are complained of, not obeyed.
+
+    `program` is what is started as `PROGRAM core …`, this one by default; both it and `open_engine` are for tests.
+    """
+    from treefill.core.link import Connection
+
+    allowed, complaints = without_protected(given)
+    try:
+        settings = load_settings(allowed).settings
+    except BadSetting as error:
+        complaints = (*complaints, str(error))
+        settings = _settings_without_editor()
+
+    def make_link() -> Link:
+        if no_core:
+            from treefill.core.in_process import InProcessCore
+
+            return InProcessCore(lambda: make_service(settings, open_engine))
+        from treefill.core.client import CoreClient
+
+        return CoreClient(core_place(settings, program))
+
+    return Connection(
+        make_link, settings.engine_hash, settings.request_options, settings.request_limit_s, complaints
+    )
+
+
+def _settings_without_editor() -> Settings:
+    """What file and environment say, or the defaults where that can't be read either."""
+    try:
+        return load_settings().settings
+    except BadSetting:
+        return Settings.model_validate({})
+
+
+def core_place(settings: Settings, program: tuple[str, ...] = ()) -> CorePlace:
+    """Where the core of these settings is met, and what starts it."""
+    from treefill.core import platform
+    from treefill.core.place import CorePlace
+
+    own = json.dumps(settings.model_dump(mode="json", exclude_unset=True))
+    command = (*(program or (sys.executable, "-P", "-m", "treefill")), "core", "--settings", own, "--address")
+    return CorePlace(settings.runtime_dir or platform.default_folder(), core_identity(settings), command)
+
+
+def core_identity(settings: Settings) -> Hello:
+    """What front and core must agree on."""
+    from treefill.core.messages import Hello
+
+    return Hello(__version__, settings.engine_hash)

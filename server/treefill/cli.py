@@ -7,6 +7,7 @@ from treefill.commands.complete import complete_command, explain_command
 from treefill.commands.doctor import doctor_command
 from treefill.commands.evaluate import eval_app
 from treefill.commands.model import model_app
+from treefill.commands.serve import core_command, serve_command
 from treefill.commands.settings import settings_command
 
 cli = typer.Typer(
@@ -17,6 +18,8 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+cli.command("serve")(serve_command)
+cli.command("core", hidden=True)(core_command)
 cli.command("complete")(complete_command)
 cli.command("explain")(explain_command)
 cli.add_typer(model_app, name="model")

@@ -5,13 +5,12 @@ import contextlib
 import logging
 import subprocess
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from treefill.core import platform
 from treefill.core.link import LinkEvents
-from treefill.core.messages import Hello, Message, Welcome
+from treefill.core.messages import Message, Welcome
+from treefill.core.place import CorePlace
 from treefill.core.wire import BadFrame, encode, read_message
 from treefill.errors import CoreError
 
@@ -25,26 +24,6 @@ STEADY_S = 30.0
 _POLL_S = 0.02
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-@dataclass(frozen=True, slots=True)
-class CorePlace:
-    """Which core, and how one is started."""
-
-    folder: Path
-    identity: Hello
-    command: tuple[str, ...]
-    """Starts a core; the address follows as the last argument."""
-
-    @property
-    def address(self) -> Path:
-        """The socket of the core with this version and settings."""
-        return self.folder / f"core-{self.identity.version}-{self.identity.settings_hash[:8]}.sock"
-
-    @property
-    def log(self) -> Path:
-        """What the core prints."""
-        return self.address.with_suffix(".log")
 
 
 class CoreClient:

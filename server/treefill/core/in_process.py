@@ -21,8 +21,12 @@ class InProcessCore:
         """Make the service."""
         loop = asyncio.get_running_loop()
         self._service = self._make_service()
-        # Later, as from a socket: an answer never comes before the request has returned.
-        self._peer = self._service.connect(lambda message: loop.call_soon(events.on_message, message) and None)
+
+        def send(message: Message) -> None:
+            # Later, as from a socket: an answer never comes before the request has returned.
+            loop.call_soon(events.on_message, message)
+
+        self._peer = self._service.connect(send)
         for document in events.documents():
             self._peer.handle(document)
 

@@ -137,6 +137,4 @@ class EngineState:
     sentence: str = ""
 
 
-Message = (
-    Hello | Welcome | Open | Edits | Close | Ask | Cancel | OutOfStep | Started | Answer | EngineState
-)
+Message = Hello | Welcome | Open | Edits | Close | Ask | Cancel | OutOfStep | Started | Answer | EngineState

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from treefill.core import platform
 from treefill.core.messages import Hello, Message, Welcome
+from treefill.core.place import log_of
 from treefill.core.service import Service
 from treefill.core.wire import BadFrame, encode, read_message
 from treefill.errors import CoreError
@@ -21,7 +22,9 @@ MAX_UNSENT_BYTES = 64_000_000
 """A front that reads so little is hung up on."""
 
 
-async def run_core(address: Path, identity: Hello, make_service: Callable[[], Service], linger_s: float) -> None:
+async def run_core(
+    address: Path, identity: Hello, make_service: Callable[[], Service], linger_s: float
+) -> None:
     """Serve fronts until the last one has been gone for `linger_s` seconds, or a signal comes."""
     service = make_service()
     server = CoreServer(service, identity, linger_s)
@@ -38,6 +41,7 @@ async def run_core(address: Path, identity: Hello, make_service: Callable[[], Se
         listener.close()
         server.hang_up()
         await service.close()
+        log_of(address).unlink(missing_ok=True)
 
 
 class CoreServer:

@@ -133,7 +133,9 @@ class Front:
         if before is None:
             log.warning("A change of a document that is not open was ignored.")
             return
-        edits = self._buffers.change(uri, before.version + 1 if version is None else version, changes, self.encoding)
+        edits = self._buffers.change(
+            uri, before.version + 1 if version is None else version, changes, self.encoding
+        )
         buffer = self._buffers.get(uri)
         assert buffer is not None
         if uri in self._crashes:  # another text, another chance; but only one
@@ -160,14 +162,13 @@ class Front:
         self._explained.pop(uri, None)
         self._send(Close(uri))
 
-    def text_of(self, uri: str) -> str | None:
-        """The whole text as it stands here."""
-        buffer = self._buffers.get(uri)
-        return None if buffer is None else str(buffer.text)
-
     def explain(self, uri: str) -> dict[str, Any]:
-        """How the last answer in a document came about."""
-        return self._explained.get(uri, {"sentence": "Nothing has been asked in this document yet."})
+        """How the last answer in a document came about, and the document as it stands here."""
+        buffer = self._buffers.get(uri)
+        if buffer is None:
+            return {"sentence": "The document is not open."}
+        asked = self._explained.get(uri, {"sentence": "Nothing has been asked in this document yet."})
+        return {"text": str(buffer.text), "version": buffer.version, "is_in_step": buffer.is_in_step, **asked}
 
     async def ask(
         self,
@@ -190,7 +191,9 @@ class Front:
             return self._noted(uri, FrontAnswer(reason=refusal[0], sentence=refusal[1]), {})
         self._supersede(uri)
         offset = buffer.text.offset_at(position, self.encoding)
-        typed_through = self._typed_through.find(uri, buffer.text, offset) if is_automatic and not selected else None
+        typed_through = (
+            self._typed_through.find(uri, buffer.text, offset) if is_automatic and not selected else None
+        )
         if typed_through is not None:
             answer = Answer(0, (typed_through,))
             return self._noted(uri, self._front_answer(buffer, answer), {"source": typed_through.source})
@@ -206,7 +209,12 @@ class Front:
         return self._noted(uri, self._front_answer(buffer, answer), answer.explanation)
 
     def _ask_of(
-        self, buffer: Buffer, offset: int, is_automatic: bool, selected: Selected | None, first: tuple[str, ...]
+        self,
+        buffer: Buffer,
+        offset: int,
+        is_automatic: bool,
+        selected: Selected | None,
+        first: tuple[str, ...],
     ) -> Ask:
         self._n_asked += 1
         path = self._path_of(buffer.uri)
@@ -255,7 +263,10 @@ class Front:
         if len(buffer.text) > MAX_CHARS:
             return "too-large", f"The document is larger than {MAX_CHARS // 1_000_000} MB."
         if self._crashes.get(uri, 0) >= N_CRASHES_TO_QUARANTINE:
-            return "quarantined", "The core has died twice over this document: it is left alone until it is edited."
+            return (
+                "quarantined",
+                "The core has died twice over this document: it is left alone until it is edited.",
+            )
         return "", ""
 
     def _supersede(self, uri: str) -> None:

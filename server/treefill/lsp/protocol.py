@@ -12,6 +12,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
+from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 from pygls.protocol.language_server import lsp_method
 
 log = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ class TolerantProtocol(LanguageServerProtocol):
             self._refuse(message_id, _NOT_INITIALIZED, "The server is not initialized yet.")
             return
         try:
-            message = self.structure_message({"jsonrpc": self.VERSION, "params": None, **data})
+            message = self._structured(data)
         except Exception:
             log.warning("A message with malformed contents was ignored (%s).", _shown(method))
             if is_request:
@@ -84,23 +85,28 @@ class TolerantProtocol(LanguageServerProtocol):
         self._is_initialized |= method == types.INITIALIZE
         self.handle_message(message)
 
-    def get_message_type(self, method: str) -> Any:
-        """None, and with it plain data, for what is tolerated."""
-        return None if method in TOLERATED else super().get_message_type(method)
-
     @lsp_method(types.EXIT)
-    def lsp_exit(self, *_args: Any) -> None:
+    def lsp_exit(self, *_args: Any) -> None:  # type: ignore[override]
         """End the process: 0 after a shutdown, else 1."""
         self._server.on_exit(0 if self._shutdown else 1)
 
     # The front keeps the documents: pygls's own handlers, which would keep them once more, are not registered.
-    lsp_text_document__did_open = None
-    lsp_text_document__did_change = None
-    lsp_text_document__did_close = None
-    lsp_notebook_document__did_open = None
-    lsp_notebook_document__did_change = None
-    lsp_notebook_document__did_close = None
-    lsp_workspace__did_change_workspace_folders = None
+    lsp_text_document__did_open = None  # type: ignore[assignment]
+    lsp_text_document__did_change = None  # type: ignore[assignment]
+    lsp_text_document__did_close = None  # type: ignore[assignment]
+    lsp_notebook_document__did_open = None  # type: ignore[assignment]
+    lsp_notebook_document__did_change = None  # type: ignore[assignment]
+    lsp_notebook_document__did_close = None  # type: ignore[assignment]
+    lsp_workspace__did_change_workspace_folders = None  # type: ignore[assignment]
+
+    def _structured(self, data: dict[str, Any]) -> Any:
+        """The message in pygls's types; what is tolerated keeps its parameters as they came."""
+        data = {"jsonrpc": self.VERSION, "params": None, **data}
+        if data.get("method") not in TOLERATED:
+            return self.structure_message(data)
+        if "id" in data:
+            return JsonRPCRequestMessage(data["id"], data["method"], self.VERSION, data["params"])
+        return JsonRPCNotification(data["method"], self.VERSION, data["params"])
 
     def _refuse(self, message_id: Any, code: int, sentence: str) -> None:
         self._send_response(message_id, None, types.ResponseError(code=code, message=sentence))

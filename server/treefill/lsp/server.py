@@ -8,8 +8,9 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lsprotocol import types
 from pygls.capabilities import ServerCapabilitiesBuilder
@@ -22,7 +23,7 @@ from treefill.lsp.front import Front
 from treefill.lsp.notebooks import NotebookChange, Notebooks
 from treefill.lsp.parent import outlives
 from treefill.lsp.progress import LoadingProgress
-from treefill.lsp.protocol import TolerantServer
+from treefill.lsp.protocol import TolerantProtocol, TolerantServer
 from treefill.lsp.status import Status
 from treefill.lsp.stdio import FrameReader, StdoutWriter, open_stdin, take_stdout
 from treefill.text import PositionEncoding
@@ -75,7 +76,7 @@ async def _read(session: "Session", end: Callable[[int], None]) -> None:
     stdin = await open_stdin()
     while data := await stdin.read(_READ_BYTES):
         for body in frames.feed(data):
-            session.server.protocol.receive(body)
+            session.receive(body)
     log.info("Standard input was closed.")
     end(1)
 
@@ -87,6 +88,7 @@ class Session:
         self.server = TolerantServer(
             "treefill", __version__, notebook_document_sync=_notebook_sync(), on_exit=end
         )
+        self._protocol = cast(TolerantProtocol, self.server.protocol)
         self._make_connection = make_connection
         self._end = end
         self._front = Front(self._tell_status, self._tell_user, convert.path_of)
@@ -99,6 +101,10 @@ class Session:
         self._connecting = asyncio.Lock()
         self._register()
 
+    def receive(self, body: bytes) -> None:
+        """Handle one message."""
+        self._protocol.receive(body)
+
     async def close(self) -> None:
         """Leave the core."""
         for task in self._tasks:
@@ -106,36 +112,42 @@ class Session:
         await self._front.close()
 
     def _register(self) -> None:
-        feature = self.server.feature
-        feature(types.INITIALIZE)(self._initialize)
-        feature(types.INITIALIZED)(self._initialized)
-        feature(types.TEXT_DOCUMENT_DID_OPEN)(self._did_open)
-        feature(types.TEXT_DOCUMENT_DID_CHANGE)(self._did_change)
-        feature(types.TEXT_DOCUMENT_DID_CLOSE)(self._did_close)
-        feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(lambda params: self._follow(self._notebooks.open(params)))
-        feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(lambda params: self._follow(self._notebooks.change(params)))
-        feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(lambda params: self._follow(self._notebooks.close(params)))
-        feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(self._did_change_configuration)
-        feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(self._did_change_folders)
-        feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(self._inline_completion)
+        def on(name: str, handler: Callable[..., Any], options: Any = None) -> None:
+            # pygls marks what it registers, and a method can't be marked.
+            self.server.feature(name, options)(partial(handler))
+
+        on(types.INITIALIZE, self._initialize)
+        on(types.INITIALIZED, self._initialized)
+        on(types.TEXT_DOCUMENT_DID_OPEN, self._did_open)
+        on(types.TEXT_DOCUMENT_DID_CHANGE, self._did_change)
+        on(types.TEXT_DOCUMENT_DID_CLOSE, self._did_close)
+        on(types.NOTEBOOK_DOCUMENT_DID_OPEN, lambda params: self._follow(self._notebooks.open(params)))
+        on(types.NOTEBOOK_DOCUMENT_DID_CHANGE, lambda params: self._follow(self._notebooks.change(params)))
+        on(types.NOTEBOOK_DOCUMENT_DID_CLOSE, lambda params: self._follow(self._notebooks.close(params)))
+        on(types.WORKSPACE_DID_CHANGE_CONFIGURATION, self._did_change_configuration)
+        on(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, self._did_change_folders)
+        on(types.TEXT_DOCUMENT_INLINE_COMPLETION, self._inline_completion, types.InlineCompletionOptions())
         # Names that Copilot's language server has made customary. They carry nothing that changes an answer yet.
         for name in ("didShowCompletion", "didPartiallyAcceptCompletion", "didFocus"):
-            feature(f"textDocument/{name}")(_take_note)
-        self.server.command(convert.ACCEPTED_COMMAND)(_take_note)
-        self.server.command(EXPLAIN_COMMAND)(self._explain)
+            on(f"textDocument/{name}", _take_note)
+        self.server.command(convert.ACCEPTED_COMMAND)(partial(_take_note))
+        self.server.command(EXPLAIN_COMMAND)(partial(self._explain))
 
     # What the editor says of itself.
 
     def _initialize(self, params: types.InitializeParams) -> None:
         capabilities = params.capabilities
-        self._front.encoding = PositionEncoding(ServerCapabilitiesBuilder.choose_position_encoding(capabilities))
+        self._front.encoding = PositionEncoding(
+            ServerCapabilitiesBuilder.choose_position_encoding(capabilities)
+        )
         folders = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri or ""]
         self._front.workspace_folders = tuple(_paths(folders))
         text_document = capabilities.text_document
         if text_document is None or text_document.inline_completion is None:
-            options = types.CompletionOptions(trigger_characters=_TRIGGER_CHARACTERS)
-            self.server.feature(types.TEXT_DOCUMENT_COMPLETION, options)(self._completion)
-        options = params.initialization_options if isinstance(params.initialization_options, dict) else {}
+            triggers = types.CompletionOptions(trigger_characters=_TRIGGER_CHARACTERS)
+            self.server.feature(types.TEXT_DOCUMENT_COMPLETION, triggers)(partial(self._completion))
+        given = params.initialization_options
+        options: dict[str, Any] = given if isinstance(given, dict) else {}
         self._wants_status = options.get("statusNotifications") is True or "editorPluginInfo" in options
         self._counts_from_zero = options.get("countsTriggerKindsFromZero") is True
         self._given = _settings_in(options)
@@ -240,7 +252,9 @@ class Session:
             log.warning("A request without a document or position was answered with nothing.")
             return {"isIncomplete": True, "items": []}
         near = self._notebooks.cells_near(uri)
-        return convert.completion_list(await self._front.ask(uri, position, is_automatic=True, neighbours=near))
+        return convert.completion_list(
+            await self._front.ask(uri, position, is_automatic=True, neighbours=near)
+        )
 
     def _explain(self, *arguments: Any) -> dict[str, Any]:
         return self._front.explain(str(arguments[0]) if arguments else "")

@@ -74,7 +74,9 @@ async def open_stdin() -> asyncio.StreamReader:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_READ_BYTES)
     try:
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", 0))
+        await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", 0)
+        )
     except ValueError:  # neither pipe nor socket
         data = await asyncio.to_thread(sys.stdin.buffer.read)
         reader.feed_data(data)

@@ -20,8 +20,8 @@ from treefill.text.positions import Position, PositionEncoding
 
 _CHUNK_CHARS = 32_768
 """Characters of a full chunk, measured (`bench/text.py`); one is half full unless it is the only one. At least 4."""
-_PRIME = 2**61 - 1
-"""Powers of 256 repeat after 61 of them here: two bytes that change places 61 bytes apart go unnoticed."""
+_PRIME = 2**61 - 31
+"""Not the nearer 2**61 - 1: there the powers of 256 repeat after 61, and an edit one line off in FASTA goes unseen."""
 _PRIME_BITS = 61
 
 

@@ -30,12 +30,14 @@ def default_folder() -> Path:
 
 
 def make_private(folder: Path) -> None:
-    """Make the folder, for its owner alone. Raises `CoreError` where it belongs to somebody else or is open to others."""
+    """Make the folder for its owner alone. Raises `CoreError` where it is another's or open to others."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.lstat()
     except OSError as error:
-        raise CoreError(f"The folder {folder} cannot be made ({error.strerror}): set runtime_dir to another.") from None
+        raise CoreError(
+            f"The folder {folder} cannot be made ({error.strerror}): set runtime_dir to another."
+        ) from None
     is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     if not is_own or stat.S_IMODE(found.st_mode) & 0o077:
         raise CoreError(

@@ -1,0 +1,57 @@
+"""`treefill serve`, which editors start, and `treefill core`, which it starts in turn.
+
+Neither waits for the imports of the other commands.
+"""
+
+import asyncio
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from treefill.core.link import Connection
+
+
+def serve_command(
+    no_core: Annotated[
+        bool, typer.Option("--no-core", help="Run the model in this process, not in a shared one.")
+    ] = False,
+    _stdio: Annotated[
+        bool, typer.Option("--stdio", help="What editors pass; there is no other way.")
+    ] = False,
+) -> None:
+    """Serve an editor over standard input and output. Editors start this; there is nothing to see in a terminal."""
+    _log_to_stderr()
+    from treefill.lsp import serve_stdio
+
+    serve_stdio(lambda given: _connection(given, no_core))
+
+
+def core_command(
+    settings: Annotated[str, typer.Option(help="The settings of the front, as JSON.")],
+    address: Annotated[Path, typer.Option(help="Where to listen.")],
+) -> None:
+    """Run the model for this user's editors until the last has left. `treefill serve` starts it."""
+    _log_to_stderr()
+    from treefill.app import core_identity, make_service
+    from treefill.core.server import run_core
+    from treefill.settings import Settings
+
+    values = Settings.model_validate(json.loads(settings))
+    work = run_core(address, core_identity(values), lambda: make_service(values), values.core_linger_s)
+    asyncio.run(work)
+
+
+def _connection(given: "dict[str, Any]", no_core: bool) -> "Connection":
+    from treefill.app import connection_for
+
+    return connection_for(given, no_core)
+
+
+def _log_to_stderr() -> None:
+    """One line an event, never with text of a document in it."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="treefill: %(message)s")
