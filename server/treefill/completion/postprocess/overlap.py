@@ -5,10 +5,14 @@ buffer opened, and an editor has closed both already. They cannot be trimmed, be
 the buffer's `))` is replaced, and the text that replaces it writes `))` again in one piece.
 """
 
+import re
+
 from treefill.completion.postprocess.item import Drop, Item, Setting
 from treefill.completion.request import Reason
 from treefill.completion.scan import BEFORE_TEXT, CLOSERS, OPENERS, Pair, scan
 from treefill.completion.situation import Situation
+
+_TOKEN = re.compile(r"\s*(\w+|[^\w\s]+)")
 
 
 def fit_to_suffix(item: Item, setting: Setting) -> Item | Drop:
@@ -21,6 +25,9 @@ def fit_to_suffix(item: Item, setting: Setting) -> Item | Drop:
     text = _without_bared_closers(text, right, situation)
     rewritten = _rewritten(text, right, situation)
     n_replaced = len(rewritten)
+    if n_replaced and _begin_alike(text[rewritten.stop :], right[n_replaced:]):
+        # The model wrote the rest of the line in its own way: with `COUNT(|) AS n` and `*) AS total` only `*` is new.
+        text, n_replaced = text[: rewritten.start], 0
     if n_replaced:
         # What is replaced must come again, so nothing of it may be trimmed.
         text = text[: len(text) - _overlap(text, right[n_replaced:], situation, rewritten.stop)]
@@ -34,6 +41,12 @@ def reach_line_end(item: Item, setting: Setting) -> Item | Drop:
     right = setting.situation.right
     written = item.text + right[item.n_replaced :]
     return Item(written, len(right)) if "\n" in item.text and right in written else item
+
+
+def _begin_alike(left: str, right: str) -> bool:
+    """True where both begin with the same word or punctuation, white space apart."""
+    first, second = _TOKEN.match(left), _TOKEN.match(right)
+    return first is not None and second is not None and first[1] == second[1]
 
 
 def _overlap(text: str, right: str, situation: Situation, floor: int = 0) -> int:
@@ -72,7 +85,8 @@ def _rewritten(text: str, right: str, situation: Situation) -> range:
         return range(0)
     stripped = right.rstrip()
     start = text.find(stripped)
-    if len(stripped) > 1 and start >= 0 and stripped[-1] not in OPENERS:
+    goes_on = _is_word(text[start + len(stripped) :][:1]) and _is_word(stripped[-1:])
+    if len(stripped) > 1 and start >= 0 and stripped[-1] not in OPENERS and not goes_on:
         place = range(start, start + len(stripped))
         if not _closes_own(tuple(pair for pair in found.pairs if pair.close_offset in place), start):
             return place
