@@ -10,6 +10,7 @@ from pathlib import PurePath
 from treefill.completion.context import Chunk, gather_neighbours, is_secret
 from treefill.completion.fim import FimLayout, choose_layout
 from treefill.completion.mode import choose_mode
+from treefill.completion.notebook import language_at
 from treefill.completion.prompt import Healing, Prompt, build_prompt, choose_anchor, shown_middle
 from treefill.completion.request import (
     Anchor,
@@ -58,7 +59,7 @@ def plan_completion(
 ) -> Plan | Declined:
     """Decide what the model is asked; nothing is decoded."""
     watch = Stopwatch()
-    request = _before_line_ending(request)
+    request = _in_its_language(_before_line_ending(request))
     document = request.document
     pattern = is_secret(document.path, request.secret_patterns)
     if pattern:
@@ -167,6 +168,10 @@ def _before_line_ending(request: CompletionRequest) -> CompletionRequest:
     r"""A cursor cannot stand between `\r` and `\n`: it means the end of the line."""
     is_between = request.document.text[max(0, request.offset - 1) : request.offset + 1] == "\r\n"
     return replace(request, offset=request.offset - 1) if is_between else request
+
+
+def _in_its_language(request: CompletionRequest) -> CompletionRequest:
+    return replace(request, document=language_at(request.document, request.offset))
 
 
 def _repo_name(request: CompletionRequest) -> str:

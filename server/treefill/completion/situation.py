@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from treefill.completion.notebook import code_of
 from treefill.completion.scan import BEFORE_TEXT, CLOSERS, Scan, ScanState, scan, state_at
 from treefill.syntax.languages import Language, Layout
 from treefill.text import Document, indent_of, indent_width, line_bounds, line_ending_at, to_lf
@@ -120,8 +121,9 @@ def look_around(document: Document, offset: int, language: Language) -> Situatio
     start, end = max(start, offset - MAX_LINE_CHARS), min(end, offset + MAX_LINE_CHARS)
     above = to_lf(text[max(0, start - SURROUNDING_CHARS) : start])
     below = to_lf(text[end : end + SURROUNDING_CHARS])
+    code = code_of(document)
     state = cursor_state(document, offset, language)
-    rest_of_piece = _until_declaration(to_lf(text[offset:end]) + below, language)
+    rest_of_piece = _until_declaration(to_lf(code[offset : end + SURROUNDING_CHARS]), language)
     closed = scan(rest_of_piece, language, ScanState("", state.quote, state.comment_end))
     return Situation(
         language=language,
@@ -145,7 +147,7 @@ def cursor_state(document: Document, offset: int, language: Language) -> ScanSta
     Where indentation is grammar, a bracket left open above the last declaration in column 0 is one that the
     user has yet to close: it says nothing about the piece that is being written.
     """
-    text = document.text
+    text = code_of(document)
     first = _line_start_after(text, max(0, offset - LOOK_BACK_CHARS) // LOOK_STEP * LOOK_STEP, offset)
     near = max(first, _line_start_after(text, offset // LOOK_STEP * LOOK_STEP, offset))
     found = scan(to_lf(text[near:offset]), language, _state_at_step(to_lf(text[first:near]), language))

@@ -1,7 +1,7 @@
 """One request on its way through the core: what was asked, of which text, and its one answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -57,7 +57,7 @@ class Job:
         text, offset = with_selected(document.text, ask.offset, ask.selected)
         request = make_request(
             ask.options,
-            Document(document.path, text, document.language),
+            replace(document, text=text),
             offset,
             neighbours=tuple(map(self.peer.document, self.neighbours)),
             workspace_root=Path(ask.workspace_root) if ask.workspace_root else None,

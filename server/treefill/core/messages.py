@@ -37,6 +37,8 @@ class Open:
     language: str
     version: int
     text: str
+    is_cell: bool = False
+    """A notebook's cell."""
 
 
 @dataclass(frozen=True, slots=True)

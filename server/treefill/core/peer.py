@@ -1,10 +1,12 @@
 """One front as the core sees it: its documents, and what is remembered of each."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from treefill.completion import Memory, Reason
 from treefill.core.messages import Answer, Ask, Cancel, Close, Edits, Message, Open, OutOfStep
 from treefill.errors import BadInput
+from treefill.syntax.languages import language_in_editor
 from treefill.text import Buffer, BufferStore, Document
 
 N_NEIGHBOURS_MAX = 8
@@ -26,20 +28,21 @@ class Peer:
         self._cancel = cancel
         self._leave = leave
         self._buffers = BufferStore()
-        self._paths: dict[str, str] = {}
+        self._opened: dict[str, Open] = {}
+        """What a document was opened as, without its text."""
         self._memories: dict[str, Memory] = {}
 
     def handle(self, message: Message) -> None:
         """Do what the front says. What only a core may say is ignored."""
         match message:
-            case Open(uri, path, language, version, text):
-                self._paths[uri] = path
+            case Open(uri, _, language, version, text):
+                self._opened[uri] = replace(message, text="")
                 self._buffers.open(uri, language, version, text)
             case Edits():
                 self._edit(message)
             case Close(uri):
                 self._buffers.close(uri)
-                self._paths.pop(uri, None)
+                self._opened.pop(uri, None)
                 self._memories.pop(uri, None)
             case Ask():
                 self._ask(self, message)
@@ -71,7 +74,10 @@ class Peer:
 
     def document(self, buffer: Buffer) -> Document:
         """The buffer as completion knows documents."""
-        return Document(self._paths.get(buffer.uri, buffer.uri), str(buffer.text), buffer.language)
+        opened = self._opened.get(buffer.uri)
+        path = opened.path if opened else buffer.uri
+        language = language_in_editor(buffer.language, path).id
+        return Document(path, str(buffer.text), language, opened.is_cell if opened else False)
 
     def memory(self, uri: str) -> Memory:
         """What earlier requests in the document have left."""

@@ -40,6 +40,11 @@ class Opened:
     version: int
     text: str
 
+    @property
+    def is_cell(self) -> bool:
+        """True for a notebook's cell, however it was opened."""
+        return self.uri.startswith("vscode-notebook-cell:")
+
 
 @dataclass(frozen=True, slots=True)
 class Changed:

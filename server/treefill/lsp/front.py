@@ -90,6 +90,7 @@ class Front:
         self._typed_through = TypedThrough()
         self._pending: dict[int, _Pending] = {}
         self._n_asked = 0
+        self._cells: set[str] = set()
         self._crashes: dict[str, int] = {}
         self._explained: dict[str, dict[str, Any]] = {}
         self._told: set[str] = set()
@@ -119,11 +120,13 @@ class Front:
         if link is not None:
             await link.close()
 
-    def open(self, uri: str, language: str, version: int, text: str) -> None:
-        """Take up a document; one that is open already is replaced."""
+    def open(self, uri: str, language: str, version: int, text: str, is_cell: bool = False) -> None:
+        """Take up a document, or a notebook's cell; one that is open already is replaced."""
         if self._buffers.get(uri) is not None:
             log.warning("A document was opened that was open already: the last one counts.")
         self._forget(uri)
+        if is_cell:
+            self._cells.add(uri)
         buffer = self._buffers.open(uri, language, version, text)
         self._send(self._opening(buffer))
 
@@ -159,6 +162,7 @@ class Front:
             log.warning("A document was closed that is not open.")
             return
         self._forget(uri)
+        self._cells.discard(uri)
         self._explained.pop(uri, None)
         self._send(Close(uri))
 
@@ -308,7 +312,8 @@ class Front:
 
     def _opening(self, buffer: Buffer) -> Open:
         path = self._path_of(buffer.uri)
-        return Open(buffer.uri, path, buffer.language, buffer.version, str(buffer.text))
+        is_cell = buffer.uri in self._cells
+        return Open(buffer.uri, path, buffer.language, buffer.version, str(buffer.text), is_cell)
 
     def _documents(self) -> Iterable[Open]:
         buffers = (self._buffers.get(uri) for uri in self._buffers.uris())

@@ -49,6 +49,10 @@ class Notebooks:
         self._cells.pop(str(_get(_get(params, "notebookDocument"), "uri")), None)
         return NotebookChange(closed=_closed(_get(params, "cellTextDocuments")))
 
+    def has_cell(self, uri: str) -> bool:
+        """True where an open notebook has this cell."""
+        return any(uri in cells for cells in self._cells.values())
+
     def cells_near(self, uri: str) -> tuple[str, ...]:
         """The other cells of the notebook that a cell is in, the nearest above first, then those below."""
         for cells in self._cells.values():

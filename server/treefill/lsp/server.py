@@ -221,7 +221,8 @@ class Session:
 
     def _follow(self, change: NotebookChange) -> None:
         for opened in change.opened:
-            self._front.open(opened.uri, opened.language, opened.version, opened.text)
+            is_cell = opened.is_cell or self._notebooks.has_cell(opened.uri)
+            self._front.open(opened.uri, opened.language, opened.version, opened.text, is_cell)
         for changed in change.changed:
             self._front.change(changed.uri, changed.version, changed.changes)
         for uri in change.closed:

@@ -110,6 +110,15 @@ def language_by_id(language_id: str) -> Language:
     return languages().get(language_id) or Language(language_id)
 
 
+def language_in_editor(language_id: str, path: str | Path) -> Language:
+    """The language that an editor names, by any of its names; else the one that the file's name tells."""
+    known = languages()
+    named = known.get(language_id) or next(
+        (each for each in known.values() if language_id in each.names), None
+    )
+    return named or language_by_name(path) or Language(language_id)
+
+
 def languages(folder: Traversable | None = None) -> Mapping[str, Language]:
     """Every known language by its id; another folder than the package's own is for tests and tools."""
     return _own_languages() if folder is None else _read_languages(folder)

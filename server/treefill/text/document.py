@@ -20,6 +20,8 @@ class Document:
     """Exactly the buffer: line endings, a byte order mark and lone surrogates included."""
     language: str = "plaintext"
     """The language's id, as editors name it."""
+    is_cell: bool = False
+    """True for a notebook's cell."""
 
 
 def read_document(path: str | Path, language: str | None = None) -> Document:
