@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test unit real-model kernels-emulated wheel-test lint fix wheel bench setup setup-tests model models clean
+.PHONY: demo test keys unit real-model kernels-emulated wheel-test lint fix wheel bench setup setup-tests model models clean
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
@@ -48,6 +48,10 @@ wheel: setup
 
 bench: setup model
 	@$(BIN)/python bench/decode.py
+
+# What a key costs through the whole server, 300 of them.
+keys: setup model
+	@$(BIN)/python bench/keys.py
 
 model: setup
 	@$(BIN)/treefill model pull qwen2.5-coder-0.5b
