@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test keys unit real-model kernels-emulated wheel-test lint fix wheel bench setup setup-tests model models clean
+.PHONY: demo test abort keys unit real-model kernels-emulated wheel-test lint fix wheel bench setup setup-tests model models clean
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
@@ -49,9 +49,12 @@ wheel: setup
 bench: setup model
 	@$(BIN)/python bench/decode.py
 
-# What a key costs through the whole server, 300 of them.
+# What a key costs through the whole server, 300 of them; and how soon a cancelled request stops.
 keys: setup model
 	@$(BIN)/python bench/keys.py
+
+abort: setup model
+	@$(BIN)/python bench/abort.py
 
 model: setup
 	@$(BIN)/treefill model pull qwen2.5-coder-0.5b

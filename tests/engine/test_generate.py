@@ -1,5 +1,6 @@
 """The decode loop: what is written, what is never written, and when it ends."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -179,3 +180,19 @@ def test_a_generation_that_was_whole_is_told_again_without_the_model() -> None:
 
     assert (again.text, again.finish, again.n_evaluated) == ("llo", Finish.END, 0)
     assert backend.evaluated == []
+
+
+def test_a_model_that_is_too_slow_is_stopped_with_what_it_has_written() -> None:
+    def slowly(text: str) -> bool:
+        time.sleep(0.02)
+        return False
+
+    backend = ScriptedBackend(writes("x" * 60), width=VOCABULARY.n_tokens + 10)
+    generator = Generator(Session(backend), VOCABULARY, 512, frozenset(range(256, VOCABULARY.n_tokens)))
+
+    generation = generator.generate(
+        GenerateRequest(PROMPT, should_stop=slowly, time_limit_s=0.1), CancelFlag()
+    )
+
+    assert generation.finish is Finish.LENGTH
+    assert 1 <= len(generation.text) <= 6

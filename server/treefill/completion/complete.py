@@ -117,6 +117,7 @@ def _generate(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
         forced=plan.prompt.forced,
         begun=plan.begun,
         is_begun_whole=plan.is_begun_whole,
+        time_limit_s=request.time_limit_s,
         max_new_tokens=request.max_new_tokens,
         sampling=sampling or request.sampling,
         should_stop=stop_rule(plan.mode, plan.situation, request.max_lines),

@@ -1,5 +1,6 @@
 """What goes into a completion and what comes out: plain values. How it is computed is told elsewhere."""
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -80,6 +81,8 @@ class CompletionRequest:
     """A block is cut after this many lines."""
     sampling: Sampling = field(default_factory=Sampling)
     n_candidates: int = 1
+    time_limit_s: float = math.inf
+    """Seconds that the model may take; what it has written by then is made the best of."""
     is_automatic: bool = False
     """True where nobody asked: then it is held back where a suggestion would make no sense (`trigger.py`)."""
     reuse: bool = True

@@ -50,7 +50,9 @@ class Job:
         """Which front and document: a newer request with the same key takes over."""
         return id(self.peer), self.ask.uri
 
-    def complete(self, engine: Engine, make_request: MakeRequest) -> tuple[Suggestion | Declined, ...]:
+    def complete(
+        self, engine: Engine, make_request: MakeRequest, time_limit_s: float
+    ) -> tuple[Suggestion | Declined, ...]:
         """Run the completion. Called on the engine's side, so that joining a large text holds up nobody."""
         ask = self.ask
         document = self.peer.document(self.buffer)
@@ -64,6 +66,7 @@ class Job:
             n_candidates=ask.n_candidates,
             is_automatic=ask.is_automatic and ask.selected is None,
         )
+        request = replace(request, time_limit_s=time_limit_s)
         answers, memory = complete_next(request, engine, self.flag, self.peer.memory(ask.uri))
         self.peer.remember(ask.uri, memory)
         return answers

@@ -27,6 +27,8 @@ N_WAITING_MAX = 64
 """Requests that may wait; beyond that the oldest are answered empty."""
 RETRY_LOAD_S = 5.0
 """After a model could not be loaded, requests are declined for so long before it is tried again."""
+STOP_GRACE_S = 1.0
+"""So long after the time limit a request is cancelled."""
 HANG_GRACE_S = 5.0
 """An engine that does not heed its flag for so long will not come back."""
 
@@ -163,9 +165,13 @@ class Service:
             return
         job.peer.send(Started(job.ask.id))
         self._running = job
-        limit = asyncio.get_running_loop().call_later(self._request_limit_s, self._stop_late, job)
+        # By then the engine has stopped by itself, unless a single step takes longer.
+        limit_s = self._request_limit_s + STOP_GRACE_S
+        limit = asyncio.get_running_loop().call_later(limit_s, self._stop_late, job)
         try:
-            answers = await self._on_thread(lambda: job.complete(engine, self._make_request))
+            answers = await self._on_thread(
+                lambda: job.complete(engine, self._make_request, self._request_limit_s)
+            )
         except Exception as error:  # whatever a model does, the next request is answered
             # The kind alone: an error's text may quote what the user wrote.
             log.error("A request failed: %s.", type(error).__name__)

@@ -4,6 +4,7 @@ No tensor, no torch and no grammar crosses this border. `completion` builds a `G
 an `Engine` answers it with a `Generation`; which library multiplies the numbers is a backend's business.
 """
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -62,6 +63,8 @@ class GenerateRequest:
     """False forgets the key/value cache first, so that every prompt token is evaluated."""
     begun: tuple[TokenId, ...] = ()
     """Tokens of the answer that are known from an earlier generation of this prompt; it goes on after them."""
+    time_limit_s: float = math.inf
+    """After so many seconds no further token is begun; what there is then is the answer."""
     is_begun_whole: bool = False
     """True where the model ended by itself after `begun`: nothing is evaluated."""
 
@@ -74,7 +77,7 @@ class Finish(StrEnum):
     END = "end"
     """The model chose an end token."""
     LENGTH = "length"
-    """`max_new_tokens` or the model's context was reached."""
+    """`max_new_tokens`, the model's context or the time limit was reached."""
     CANCELLED = "cancelled"
     """The request's flag was set."""
     UNHEALABLE = "unhealable"

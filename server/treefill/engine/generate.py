@@ -71,7 +71,8 @@ class Generator:
             return Finish.STOPPED
         n_held = len(run.request.prompt_ids) + len(run.ids)
         is_full = run.n_new >= run.request.max_new_tokens or n_held >= self._n_context
-        return Finish.LENGTH if is_full else None
+        is_late = time.perf_counter() - run.started >= run.request.time_limit_s
+        return Finish.LENGTH if is_full or is_late else None
 
     def _choose(self, logits: Logits, run: "_Run") -> TokenId | None:
         """The next token, or None when no token spells the bytes that are still forced."""
@@ -101,7 +102,7 @@ class _Run:
         self.text = ""
         self.n_new = 0
         self.n_evaluated = 0
-        self._started = started
+        self.started = started
         self._first: float | None = None
         self._decoder = _Utf8Decoder(errors="replace")
 
@@ -124,6 +125,6 @@ class _Run:
             n_reused_tokens=n_reused,
             n_new_tokens=self.n_new,
             n_evaluated=self.n_evaluated,
-            ttft_ms=((self._first or now) - self._started) * 1000,
-            total_ms=(now - self._started) * 1000,
+            ttft_ms=((self._first or now) - self.started) * 1000,
+            total_ms=(now - self.started) * 1000,
         )

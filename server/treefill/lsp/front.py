@@ -38,7 +38,7 @@ N_CRASHES_TO_QUARANTINE = 2
 N_NEIGHBOURS = 8
 N_CANDIDATES = 3
 """Suggestions to choose from, where the user has asked."""
-LIMIT_MARGIN_S = 1.0
+LIMIT_MARGIN_S = 2.0
 """Beyond the core's own limit: a core that is silent for so long is not waited for."""
 
 
