@@ -31,7 +31,8 @@ MAY_IMPORT = {
     "syntax": {"errors", "syntax"},
     "completion": {"errors", "text", "syntax.languages", "engine.api", "completion"},
     "engine": {"errors", "engine", "_kernels"},
-    "engine/torch_backend": {"errors", "engine", "models", "_kernels"},
+    "engine/native": {"errors", "engine", "models", "_kernels"},
+    "engine/torch_backend": {"errors", "engine", "models"},
     "models": {"errors", "models"},
     "core": {"errors", "core", "text", "completion", "engine.api", "syntax.languages"},
     "lsp": {"errors", "lsp", "text", "core.link", "core.messages"},
@@ -92,6 +93,7 @@ def test_a_package_sees_no_more_than_the_table_says(place: str) -> None:
         ("import treefill.completion", {"torch", "transformers", "tree_sitter", "tokenizers", "numpy"}),
         ("import treefill.engine.api", {"torch", "transformers", "numpy"}),
         ("import treefill.models", {"torch", "transformers", "gguf", "huggingface_hub"}),
+        ("import treefill.engine.native", {"torch", "transformers"}),
         ("import treefill.text", {"torch", "numpy", "treefill.engine"}),
         (
             "import treefill.lsp",

@@ -14,6 +14,8 @@ struct InstructionSet {
   const char* name;
   LinearFn linear;
   QuantiseFn quantise;
+  AttendFn attend;
+  SwigluFn swiglu;
 };
 
 // Those that this machine runs, the quickest first; "scalar" is always the last.

@@ -41,10 +41,38 @@ using LinearFn = void (*)(const LinearPiece&);
 // The last group is padded with zeros; q has n_groups * 64 entries, all within [-127, 127].
 using QuantiseFn = void (*)(const float* x, int64_t n_inputs, int8_t* q, float* scale);
 
+// Lanes that sums run in: element i of a sum is added to lane i % 8, and the lanes are added up as `sum_lanes` does.
+constexpr int64_t kLanes = 8;
+
+// One head's attention of one query.
+struct AttendPiece {
+  const float* query;   // [head_dim], scaled already; head_dim is a multiple of kLanes
+  const float* keys;    // [n_keys][head_dim]
+  const float* values;  // [n_keys][head_dim]
+  float* scores;        // [n_keys], scratch
+  float* out;           // [head_dim]
+  int64_t n_keys;       // at least 1
+  int64_t head_dim;
+};
+
+// out = softmax(query · keys) values. The arithmetic is the same in every instruction set, to the bit:
+//   score_i = sum in lanes of fma(query, key_i);  p_i = exp(score_i - max);  total = sum in lanes of p_i
+//   out = (fma(p_i, value_i) in order of i) / total
+using AttendFn = void (*)(const AttendPiece&);
+
+// gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i], the same to the bit in every instruction set.
+using SwigluFn = void (*)(float* gate, const float* up, int64_t n);
+
 void linear_scalar(const LinearPiece& piece);
 void linear_avx2(const LinearPiece& piece);
 void linear_avx512vnni(const LinearPiece& piece);
 void linear_amx(const LinearPiece& piece);
+
+void attend_scalar(const AttendPiece& piece);
+void attend_avx2(const AttendPiece& piece);
+
+void swiglu_scalar(float* gate, const float* up, int64_t n);
+void swiglu_avx2(float* gate, const float* up, int64_t n);
 
 void quantise_scalar(const float* x, int64_t n_inputs, int8_t* q, float* scale);
 void quantise_avx2(const float* x, int64_t n_inputs, int8_t* q, float* scale);

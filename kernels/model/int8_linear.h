@@ -4,6 +4,7 @@
 #define TREEFILL_MODEL_INT8_LINEAR_H_
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "isa/kernel.h"
 #include "model/work_pool.h"
@@ -26,6 +27,15 @@ struct Int8Matrix {
 // x [n_rows, n_inputs] float32 → y [n_rows, n_outputs] float32, on the instruction set in use.
 // A row's result does not depend on the other rows, on the thread count or on the instruction set, to the bit.
 void int8_linear(const Int8Matrix& matrix, const float* x, int64_t n_rows, float* y, WorkPool& pool);
+
+// A matrix and where its product goes, [n_rows, n_outputs].
+struct Product {
+  const Int8Matrix* matrix;
+  float* y;
+};
+
+// Several products of the same x at once: it is quantised once, and nobody waits between them.
+void int8_linears(std::initializer_list<Product> products, const float* x, int64_t n_rows, WorkPool& pool);
 
 }  // namespace treefill
 

@@ -2,7 +2,33 @@
 
 #include <system_error>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace treefill {
+namespace {
+
+// About 20 microseconds: longer than from one product of a decode step to the next, and far shorter than a time slice.
+constexpr int kSpins = 500;
+
+void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+// Looks for a while; whether it has come to pass.
+template <typename Condition>
+bool spin_until(Condition condition) {
+  for (int i = 0; i < kSpins; ++i) {
+    if (condition()) return true;
+    pause();
+  }
+  return false;
+}
+
+}  // namespace
 
 WorkPool::WorkPool(int n_threads) {
   for (int i = 1; i < n_threads; ++i) {
@@ -26,19 +52,25 @@ WorkPool::~WorkPool() {
 void WorkPool::for_each_piece(int64_t n_pieces, Run run, const void* context) {
   Job job{run, context, n_pieces};
   const bool alone = workers_.empty() || n_pieces <= 1;
-  if (!alone) {
-    {
-      std::lock_guard lock(mutex_);
-      job_ = &job;
-    }
-    job_posted_.notify_all();
+  if (alone) return take_pieces(job);
+  bool someone_sleeps;
+  {
+    std::lock_guard lock(mutex_);
+    job_ = &job;
+    n_posted_.fetch_add(1, std::memory_order_release);
+    someone_sleeps = n_sleeping_ > 0;
   }
+  if (someone_sleeps) job_posted_.notify_all();
   take_pieces(job);
-  if (alone) return;
   // No piece is left to take. Who has not joined by now never will; wait for those still inside one.
+  {
+    std::lock_guard lock(mutex_);
+    job_ = nullptr;
+  }
+  const auto is_left = [&] { return job.n_helpers.load(std::memory_order_acquire) == 0; };
+  if (spin_until(is_left)) return;
   std::unique_lock lock(mutex_);
-  job_ = nullptr;
-  helper_left_.wait(lock, [&] { return job.n_helpers == 0; });
+  helper_left_.wait(lock, is_left);
 }
 
 void WorkPool::take_pieces(Job& job) {
@@ -50,17 +82,25 @@ void WorkPool::take_pieces(Job& job) {
 }
 
 void WorkPool::work() {
-  std::unique_lock lock(mutex_);
+  uint64_t n_seen = 0;
+  const auto is_posted = [&] { return n_posted_.load(std::memory_order_acquire) != n_seen; };
   for (;;) {
-    job_posted_.wait(
-        lock, [this] { return stopping_ || (job_ && job_->next.load(std::memory_order_relaxed) < job_->n_pieces); });
+    spin_until(is_posted);
+    std::unique_lock lock(mutex_);
+    ++n_sleeping_;
+    job_posted_.wait(lock, [&] { return stopping_ || is_posted(); });
+    --n_sleeping_;
     if (stopping_) return;
+    n_seen = n_posted_.load(std::memory_order_relaxed);
+    if (!job_) continue;
     Job& job = *job_;
-    ++job.n_helpers;
+    job.n_helpers.fetch_add(1, std::memory_order_relaxed);
     lock.unlock();
     take_pieces(job);
+    // From here on the job may be gone: its owner waits for nothing but this count.
+    if (job.n_helpers.fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
     lock.lock();
-    if (--job.n_helpers == 0) helper_left_.notify_one();
+    helper_left_.notify_one();
   }
 }
 

@@ -2,6 +2,7 @@
 //
 // There is no barrier between equal halves: the calling thread takes pieces like every other and can finish alone, so
 // a compiler running beside us costs its share of the machine and not a descheduled thread's time slice a product.
+// Between jobs a worker looks for the next one for some microseconds before it sleeps: waking takes longer than most.
 
 #ifndef TREEFILL_MODEL_WORK_POOL_H_
 #define TREEFILL_MODEL_WORK_POOL_H_
@@ -36,7 +37,7 @@ class WorkPool {
     const void* context;
     int64_t n_pieces;
     std::atomic<int64_t> next{0};
-    int n_helpers = 0;  // workers inside take_pieces, guarded by mutex_
+    std::atomic<int> n_helpers{0};  // workers inside take_pieces
   };
 
   static void take_pieces(Job& job);
@@ -46,6 +47,8 @@ class WorkPool {
   std::condition_variable job_posted_;
   std::condition_variable helper_left_;
   Job* job_ = nullptr;  // null when there is nothing to help with
+  std::atomic<uint64_t> n_posted_{0};
+  int n_sleeping_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> workers_;
 };

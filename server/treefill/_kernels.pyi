@@ -42,3 +42,39 @@ class Int8Linear:
     def n_inputs(self) -> int: ...
     @property
     def n_outputs(self) -> int: ...
+
+class Decoder:
+    """A decoder of the Llama family with its key/value cache. Not safe to call from two threads at once."""
+
+    def __init__(
+        self,
+        n_heads: int,
+        n_kv_heads: int,
+        head_dim: int,
+        n_ffn: int,
+        norm_epsilon: float,
+        embedding: NDArray[np.uint16],  # [V, H], the bits of float16
+        layers: list[dict[str, NDArray[np.float32] | Int8Linear]],
+        norm: NDArray[np.float32],  # [H]
+        head: Int8Linear,  # [V, H]
+        cos: NDArray[np.float32],  # [n_context, head_dim / 2]
+        sin: NDArray[np.float32],
+    ) -> None:
+        """A layer has input_norm, query, key, value, output, post_norm, gate, up and down.
+
+        Raises `ValueError` when the shapes do not belong together.
+        """
+
+    def evaluate(self, ids: NDArray[np.int32], cancel: memoryview, logits: NDArray[np.float32]) -> bool:
+        """Append 1 to 64 tokens to the cache and write the logits [V] after the last. The GIL is released.
+
+        The first byte of `cancel` is read before each layer: when it is not 0, returns False and the cache is as it
+        was. Raises `ValueError` for a token that is not in the vocabulary, or more than the cache holds.
+        """
+
+    def crop(self, n_tokens: int) -> None:
+        """Keep the first `n_tokens` of the cache."""
+
+    @property
+    def length(self) -> int:
+        """Tokens in the cache."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from treefill.core.place import CorePlace
     from treefill.core.service import Service
     from treefill.engine.api import Engine
-    from treefill.models import ModelStore, Progress
+    from treefill.engine.backend import Backend
+    from treefill.models import ModelFiles, ModelStore, Progress
     from treefill.text import Document
 
 
@@ -46,18 +47,16 @@ class App:
         TREEFILL_ISA names an instruction set that this machine lacks.
         """
         files = self.store.open(model or self.settings.model or None)
-        # After the store has been asked: torch costs seconds, and a model that is not there needs none of them.
         from treefill import _kernels
         from treefill.engine.local import LocalEngine
         from treefill.engine.tokenizer import TokenizerVocabulary
-        from treefill.engine.torch_backend import load_backend
 
         try:
             _kernels.instruction_set()
         except ValueError as error:
             raise BadSetting(f"TREEFILL_ISA: {error}") from None
         _kernels.set_threads(self.settings.threads)
-        backend = load_backend(files, self.settings.engine, self.settings.n_context)
+        backend = _load_backend(files, self.settings)
         vocabulary = TokenizerVocabulary(files.tokenizer_path, files.end_ids, files.config["vocab_size"])
         return LocalEngine(backend, vocabulary, files.name)
 
@@ -81,6 +80,17 @@ class App:
             n_candidates=n_candidates,
             reuse=reuse,
         )
+
+
+def _load_backend(files: ModelFiles, settings: Settings) -> Backend:
+    if settings.engine == "int8":
+        from treefill.engine import native
+
+        return native.load_backend(files, settings.n_context)
+    # Only here: torch costs seconds and hundreds of megabytes.
+    from treefill.engine import torch_backend
+
+    return torch_backend.load_backend(files, settings.n_context)
 
 
 def make_request(

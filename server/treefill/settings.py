@@ -44,7 +44,9 @@ class Settings(BaseSettings):
     model: str = Field(
         "", description="The model to complete with; empty means what `treefill model use` chose."
     )
-    engine: EngineName = Field("int8", description="What runs the model: our int8 kernels, or LLM.int8.")
+    engine: EngineName = Field(
+        "int8", description="What runs the model: the native int8 decoder, or LLM.int8 (CUDA)."
+    )
     threads: Annotated[int, Field(ge=0, le=256)] = Field(
         0, description="Threads that share a product; 0 chooses."
     )

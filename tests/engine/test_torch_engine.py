@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
+from treefill.engine import native, torch_backend
 from treefill.engine.api import CancelFlag, Finish, GenerateRequest
+from treefill.engine.backend import Backend
 from treefill.engine.local import LocalEngine
 from treefill.engine.tokenizer import TokenizerVocabulary
-from treefill.engine.torch_backend import load_backend
 from treefill.engine.torch_backend.modules import HalfEmbedding
 from treefill.errors import EngineError
 from treefill.models import ModelFiles
@@ -28,7 +29,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> ModelFiles:
 
 def open_engine(files: ModelFiles, name: str) -> LocalEngine:
     vocabulary = TokenizerVocabulary(files.tokenizer_path, files.end_ids, files.config["vocab_size"])
-    return LocalEngine(load_backend(files, name, 512), vocabulary, files.name)
+    return LocalEngine(load_backend(files, name), vocabulary, files.name)
+
+
+def load_backend(files: ModelFiles, name: str) -> Backend:
+    package = native if name == "int8" else torch_backend
+    return package.load_backend(files, 512)
 
 
 @pytest.fixture(scope="module", params=["int8", "bitsandbytes"])
@@ -122,7 +128,7 @@ def test_logits_stay_near_transformers_own_in_float(
 ) -> None:
     write_tiny_model(tmp_path)
     reference = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
-    backend = load_backend(files, name, 512)
+    backend = load_backend(files, name)
     ids = TokenizerVocabulary(files.tokenizer_path, files.end_ids, files.config["vocab_size"]).encode(PROMPT)
     with torch.inference_mode():
         expected = reference(torch.tensor([ids])).logits[0, -1].numpy()
@@ -147,8 +153,7 @@ def test_a_forward_pass_that_is_interrupted_between_layers_leaves_the_cache_as_i
             self.n_looks += 1
             return self.n_looks > 1
 
-    backend = load_backend(files, "int8", 512)
-    untouched = load_backend(files, "int8", 512)
+    backend, untouched = load_backend(files, "bitsandbytes"), load_backend(files, "bitsandbytes")
     for each in (backend, untouched):
         each.evaluate([5, 6, 7], CancelFlag())
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
+from treefill.engine.backend import LOGITS_AT_ONCE
+from treefill.engine.native.logits import NativeLogits
 from treefill.engine.torch_backend import reference
 from treefill.evaluation.fidelity import measure
 from treefill.evaluation.texts import Window
@@ -15,7 +17,7 @@ from treefill.models.source import open_source
 
 from tests.helpers.tiny_model import tiny_model
 
-IDS = tuple(range(20, 20 + 2 * reference.N_AT_ONCE + 5))
+IDS = tuple(range(20, 20 + 2 * LOGITS_AT_ONCE + 5))
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +41,13 @@ def test_the_float_model_is_transformers_own(folder: Path, files: ModelFiles, so
         logits = expected(input_ids=torch.tensor([IDS])).logits[0].numpy()
     pieces = list(reference.float_model(files, source).logits(IDS))
 
-    assert [len(piece) for piece in pieces] == [reference.N_AT_ONCE, reference.N_AT_ONCE, 5]
+    assert [len(piece) for piece in pieces] == [LOGITS_AT_ONCE, LOGITS_AT_ONCE, 5]
     np.testing.assert_allclose(np.concatenate(pieces), logits, atol=1e-4)
 
 
 def test_int8_and_llm_int8_stay_near_it(files: ModelFiles, source: SourceModel) -> None:
     window = Window("python", "a.py", IDS)
-    models = [reference.int8_model(files), reference.llm_int8_model(files, source)]
+    models = [NativeLogits(files, 512), reference.llm_int8_model(files, source)]
     found = measure([window], reference.float_model(files, source), models)
 
     assert [line.model for line in found[:2]] == ["int8", "bitsandbytes"]
@@ -55,7 +57,7 @@ def test_int8_and_llm_int8_stay_near_it(files: ModelFiles, source: SourceModel) 
 
 
 def test_nothing_is_remembered_from_text_to_text(files: ModelFiles) -> None:
-    model = reference.int8_model(files)
+    model = NativeLogits(files, 512)
     first = np.concatenate(list(model.logits(IDS[:9])))
     list(model.logits(IDS[5:]))
 

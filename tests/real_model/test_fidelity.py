@@ -2,10 +2,11 @@
 
 import pytest
 from treefill.app import App
+from treefill.engine.native.logits import NativeLogits
 from treefill.engine.tokenizer import TokenizerVocabulary
 from treefill.engine.torch_backend import reference
 from treefill.evaluation.fidelity import measure
-from treefill.evaluation.texts import choose_windows
+from treefill.evaluation.texts import WINDOW, choose_windows
 from treefill.settings import load_settings
 
 pytestmark = pytest.mark.real_model
@@ -19,7 +20,7 @@ def test_int8_stays_near_float32() -> None:
     vocabulary = TokenizerVocabulary(files.tokenizer_path, files.end_ids, files.config["vocab_size"])
     windows = choose_windows(vocabulary, [], 1)
     float_model = reference.float_model(files, store.open_source(files.name))
-    *_, total = measure(windows, float_model, [reference.int8_model(files)])
+    *_, total = measure(windows, float_model, [NativeLogits(files, WINDOW)])
 
     assert total.n == 511
     assert total.divergence < 0.002

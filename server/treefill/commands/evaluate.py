@@ -28,7 +28,7 @@ from treefill.evaluation.report import (
     keystrokes_markdown,
 )
 from treefill.evaluation.results import ResultsFile, read_results
-from treefill.evaluation.texts import choose_windows, installed_documents
+from treefill.evaluation.texts import WINDOW, choose_windows, installed_documents
 from treefill.models.fetch.local import find_files
 from treefill.models.source import open_source
 from treefill.syntax.languages import language_of
@@ -173,6 +173,7 @@ def fidelity_command(
     windows = choose_windows(vocabulary, files or [], tokens)
     floats = open_source(find_files(source)) if source else app.store.open_source(stored.name)
 
+    from treefill.engine.native.logits import NativeLogits
     from treefill.engine.torch_backend import reference  # torch costs seconds
 
     with _progress() as progress:
@@ -185,7 +186,7 @@ def fidelity_command(
             progress.update(bar, description=f"Loading {name}")
             is_int8 = name == "int8"
             models.append(
-                reference.int8_model(stored) if is_int8 else reference.llm_int8_model(stored, floats)
+                NativeLogits(stored, WINDOW) if is_int8 else reference.llm_int8_model(stored, floats)
             )
         progress.reset(bar, description="Comparing", rate="tokens")
         found = measure(windows, base, models, lambda window: progress.advance(bar, window.n_predicted))

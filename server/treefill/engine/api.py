@@ -5,7 +5,6 @@ an `Engine` answers it with a `Generation`; which library multiplies the numbers
 """
 
 import math
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,19 +16,24 @@ TokenId = int
 class CancelFlag:
     """A value handed down with a request and read between tokens: set once, never cleared."""
 
-    __slots__ = ("_event",)
+    __slots__ = ("_cell",)
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        self._cell = bytearray(1)
 
     def cancel(self) -> None:
         """Ask whoever holds this flag to stop; returns at once."""
-        self._event.set()
+        self._cell[0] = 1
 
     @property
     def is_cancelled(self) -> bool:
         """True once anybody has asked."""
-        return self._event.is_set()
+        return self._cell[0] != 0
+
+    @property
+    def cell(self) -> memoryview:
+        """One byte, not 0 once anybody has asked: for native code, which reads it without Python."""
+        return memoryview(self._cell)
 
 
 @dataclass(frozen=True, slots=True)

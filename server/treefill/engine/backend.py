@@ -18,6 +18,11 @@ PREFILL_CHUNK = 64
 """Most tokens evaluated in one call, so that a layer is soon done and a cancelled prefill stops."""
 
 
+LOGITS_AT_ONCE = 128
+"""Positions whose logits are handed over in one piece, where they are asked for at every position: 80 MB for a
+vocabulary of 152,000."""
+
+
 class Backend(Protocol):
     """One loaded model with one key/value cache. Not safe to call from two threads at once."""
 

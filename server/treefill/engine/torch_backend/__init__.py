@@ -1,7 +1,7 @@
 """Models through torch and transformers; the only package that imports them and bitsandbytes.
 
-Front door: `load_backend`, which builds a `Backend` from a model's files on the int8 kernel (CPU) or on
-bitsandbytes' LLM.int8 (`engine="bitsandbytes"`).
+Front door: `load_backend`, which builds a `Backend` from a model's files on bitsandbytes' LLM.int8, for CUDA and as
+the reference on the CPU.
 """
 
 from treefill.engine.torch_backend.load import load_backend

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from treefill import _kernels
 from treefill.engine.torch_backend.backend import TorchBackend
-from treefill.engine.torch_backend.modules import HalfEmbedding, Int8Linear
+from treefill.engine.torch_backend.modules import HalfEmbedding
 from treefill.errors import UnsupportedModel
 from treefill.models import ModelFiles, dequantise_linear
 
@@ -24,13 +23,13 @@ MakeLinear = Callable[[ModelFiles, str], nn.Module]
 """Builds the layer of that name from the weight file."""
 
 
-def load_backend(files: ModelFiles, engine: str, n_context: int) -> TorchBackend:
-    """A backend by its name: `int8` (our kernel, CPU) or `bitsandbytes` (LLM.int8, on CUDA where there is one).
+def load_backend(files: ModelFiles, n_context: int) -> TorchBackend:
+    """The model as LLM.int8, on CUDA where there is one.
 
     Raises `UnsupportedModel` when transformers' class has weights that the files do not.
     """
-    build = {"int8": _build_int8, "bitsandbytes": _build_llm_int8}[engine]
-    return TorchBackend(engine, build(files), min(n_context, int(files.config["max_position_embeddings"])))
+    n_context = min(n_context, int(files.config["max_position_embeddings"]))
+    return TorchBackend("bitsandbytes", _build_llm_int8(files), n_context)
 
 
 def build_model(files: ModelFiles, make_linear: MakeLinear) -> Any:
@@ -47,15 +46,6 @@ def build_model(files: ModelFiles, make_linear: MakeLinear) -> Any:
     _fill_norms(files, model)
     _refuse_what_is_missing(files, model)
     return model.eval().requires_grad_(False)
-
-
-def int8_linear(files: ModelFiles, name: str) -> nn.Module:
-    """A layer on the int8 kernel, over the mapped file."""
-    n_outputs, n_inputs = files.weights.shapes[name]
-    layer = files.weights.linear(name)
-    bias = files.weights.get(f"{name}.bias")
-    native = _kernels.Int8Linear(layer.q, layer.scale.view(np.uint16), layer.sum, bias, n_inputs, n_outputs)
-    return Int8Linear(native)
 
 
 def float_linear(files: ModelFiles, name: str) -> nn.Linear:
@@ -92,12 +82,6 @@ def to_llm_int8(source: nn.Linear) -> nn.Module:
     layer.weight = bnb.nn.Int8Params(source.weight.data, requires_grad=False, has_fp16_weights=False)
     layer.bias = source.bias
     return layer
-
-
-def _build_int8(files: ModelFiles) -> Any:
-    # One thread in torch's own loops: they are short, and its barriers stall when another program is busy.
-    torch.set_num_threads(1)
-    return build_model(files, int8_linear)
 
 
 def _build_llm_int8(files: ModelFiles) -> Any:

@@ -1,32 +1,9 @@
-"""The modules that stand in for a transformers model's own: int8 linear layers and a half-precision embedding."""
+"""The module that stands in for a transformers model's own embedding: in half precision, where it lies."""
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
-
-from treefill import _kernels
-
-
-class Int8Linear(nn.Module):
-    """A linear layer on the int8 kernel, over weights where they lie in the mapped file."""
-
-    def __init__(self, native: _kernels.Int8Linear) -> None:
-        super().__init__()
-        self._native = native
-        self.in_features = native.n_inputs
-        self.out_features = native.n_outputs
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """[..., K] float32 on the CPU → [..., N]."""
-        if x.dtype != torch.float32 or x.shape[-1] != self.in_features or x.device.type != "cpu":
-            raise ValueError(
-                f"got {x.dtype} {list(x.shape)} on {x.device}, expected float32 [..., {self.in_features}] on the CPU"
-            )
-        x = x.contiguous()
-        y = torch.empty(*x.shape[:-1], self.out_features)
-        self._native.forward(x.data_ptr(), x.numel() // self.in_features, y.data_ptr())
-        return y
 
 
 class HalfEmbedding(nn.Module):

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from torch import nn
 
 from treefill.engine.api import TokenId
+from treefill.engine.backend import LOGITS_AT_ONCE
 from treefill.engine.torch_backend.cache import AppendableCache
-from treefill.engine.torch_backend.load import build_model, int8_linear, linear_of, to_llm_int8
+from treefill.engine.torch_backend.load import build_model, linear_of, to_llm_int8
 from treefill.errors import BrokenModel
 from treefill.models import ModelFiles, Weights
 from treefill.models.architectures import Kind, SourceModel, layers
 
-N_AT_ONCE = 128
-"""Positions in one piece of logits: 80 MB for a vocabulary of 152,000."""
 _ROWS_AT_ONCE = 4096
 
 
@@ -33,19 +32,16 @@ class LogitsModel:
         self._model = model
 
     def logits(self, ids: Sequence[TokenId]) -> Iterator[NDArray[np.float32]]:
-        """The logits after each of `ids`, in pieces [n, V] of up to `N_AT_ONCE` positions."""
+        """The logits after each of `ids`, in pieces [n, V] of up to `LOGITS_AT_ONCE` positions."""
         cache = AppendableCache(self._model.config.num_hidden_layers)
-        for start in range(0, len(ids), N_AT_ONCE):
-            piece = torch.tensor([list(ids[start : start + N_AT_ONCE])], device=self._model.device)  # [1, n]
+        for start in range(0, len(ids), LOGITS_AT_ONCE):
+            piece = torch.tensor(
+                [list(ids[start : start + LOGITS_AT_ONCE])], device=self._model.device
+            )  # [1, n]
             with torch.inference_mode():
                 out = self._model(input_ids=piece, cache=cache, use_cache=True)
                 logits: NDArray[np.float32] = out.logits[0].float().cpu().numpy()
             yield logits
-
-
-def int8_model(files: ModelFiles) -> LogitsModel:
-    """The converted model on the int8 kernel, as the engine of that name runs it."""
-    return LogitsModel("int8", build_model(files, int8_linear))
 
 
 def float_model(files: ModelFiles, source: SourceModel) -> LogitsModel:

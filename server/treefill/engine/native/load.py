@@ -1,0 +1,59 @@
+"""From a model's files to the native decoder. Which tensors there are is the table of `models.architectures`."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefill import _kernels
+from treefill.engine.native.backend import NativeBackend
+from treefill.engine.native.rope import rotary_tables
+from treefill.models import ModelFiles
+
+
+def load_backend(files: ModelFiles, n_context: int) -> NativeBackend:
+    """A backend over the files; every model that the store converts is of the family."""
+    config = files.config
+    n_context = min(n_context, int(config["max_position_embeddings"]))
+    n_heads = int(config["num_attention_heads"])
+    head_dim = int(config.get("head_dim") or config["hidden_size"] // n_heads)
+    cos, sin = rotary_tables(config, head_dim, n_context)
+    decoder = _kernels.Decoder(
+        n_heads=n_heads,
+        n_kv_heads=int(config["num_key_value_heads"]),
+        head_dim=head_dim,
+        n_ffn=int(config["intermediate_size"]),
+        norm_epsilon=float(config["rms_norm_eps"]),
+        embedding=files.weights["model.embed_tokens.weight"].view(np.uint16),
+        layers=[_layer(files, number) for number in range(int(config["num_hidden_layers"]))],
+        norm=_norm(files, "model.norm"),
+        head=_linear(files, "lm_head"),
+        cos=cos,
+        sin=sin,
+    )
+    return NativeBackend(decoder, n_context, int(config["vocab_size"]))
+
+
+def _layer(files: ModelFiles, number: int) -> dict[str, NDArray[np.float32] | _kernels.Int8Linear]:
+    name = f"model.layers.{number}"
+    return {
+        "input_norm": _norm(files, f"{name}.input_layernorm"),
+        "query": _linear(files, f"{name}.self_attn.q_proj"),
+        "key": _linear(files, f"{name}.self_attn.k_proj"),
+        "value": _linear(files, f"{name}.self_attn.v_proj"),
+        "output": _linear(files, f"{name}.self_attn.o_proj"),
+        "post_norm": _norm(files, f"{name}.post_attention_layernorm"),
+        "gate": _linear(files, f"{name}.mlp.gate_proj"),
+        "up": _linear(files, f"{name}.mlp.up_proj"),
+        "down": _linear(files, f"{name}.mlp.down_proj"),
+    }
+
+
+def _norm(files: ModelFiles, name: str) -> NDArray[np.float32]:
+    weight: NDArray[np.float32] = files.weights[f"{name}.weight"]
+    return weight
+
+
+def _linear(files: ModelFiles, name: str) -> _kernels.Int8Linear:
+    n_outputs, n_inputs = files.weights.shapes[name]
+    layer = files.weights.linear(name)
+    bias = files.weights.get(f"{name}.bias")
+    return _kernels.Int8Linear(layer.q, layer.scale.view(np.uint16), layer.sum, bias, n_inputs, n_outputs)

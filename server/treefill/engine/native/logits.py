@@ -1,0 +1,29 @@
+"""The native engine's logits at every position, for comparing it with others."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefill.engine.api import CancelFlag, TokenId
+from treefill.engine.backend import LOGITS_AT_ONCE
+from treefill.engine.native.load import load_backend
+from treefill.models import ModelFiles
+
+
+class NativeLogits:
+    """One model whose logits are asked for text by text: token by token, which gives the bits of any batch."""
+
+    name = "int8"
+
+    def __init__(self, files: ModelFiles, n_context: int) -> None:
+        self._backend = load_backend(files, n_context)
+
+    def logits(self, ids: Sequence[TokenId]) -> Iterator[NDArray[np.float32]]:
+        """The logits after each of `ids`, in pieces [n, V] of up to `LOGITS_AT_ONCE` positions."""
+        self._backend.crop(0)
+        for start in range(0, len(ids), LOGITS_AT_ONCE):
+            rows = [
+                self._backend.evaluate([token], CancelFlag()) for token in ids[start : start + LOGITS_AT_ONCE]
+            ]
+            yield np.stack([row for row in rows if row is not None])
