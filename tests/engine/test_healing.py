@@ -20,6 +20,9 @@ class SpelledVocabulary:
     def token_bytes(self, token_id: int) -> bytes:
         return self.spellings[token_id]
 
+    def every_token_bytes(self) -> list[bytes]:
+        return self.spellings
+
     def encode(self, text: str) -> list[int]:
         raise AssertionError("healing looks tokens up, it does not encode")
 

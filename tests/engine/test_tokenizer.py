@@ -155,3 +155,9 @@ def test_what_is_no_byte_level_tokenizer_is_refused(tmp_path: Path, part: str) -
 
     with pytest.raises(UnsupportedModel, match="no byte-level BPE"):
         TokenizerVocabulary(path, frozenset(), VOCAB_SIZE)
+
+
+def test_every_token_at_once_has_the_bytes_of_each_alone(vocabulary: TokenizerVocabulary) -> None:
+    alone = [vocabulary.token_bytes(token) for token in range(vocabulary.n_tokens)]
+
+    assert vocabulary.every_token_bytes() == alone

@@ -51,6 +51,10 @@ class ByteVocabulary:
         """The byte itself; nothing for a control token."""
         return bytes([token_id]) if token_id < 256 else b""
 
+    def every_token_bytes(self) -> list[bytes]:
+        """All of them, by id."""
+        return [self.token_bytes(token_id) for token_id in range(self.n_tokens)]
+
 
 class ScriptedEngine:
     """Replays texts as a model would write them: `n_step` characters a token, `should_stop` asked after each.

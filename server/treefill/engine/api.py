@@ -132,6 +132,10 @@ class Vocabulary(Protocol):
         """The bytes that a token stands for; empty for a control token."""
         ...
 
+    def every_token_bytes(self) -> list[bytes]:
+        """The same of every token below `n_tokens`, by its id."""
+        ...
+
 
 class Engine(Protocol):
     """One model, ready to continue prompts. Calls may come from any thread; one runs at a time."""

@@ -6,7 +6,7 @@ spell it: with `b" prin"` left, allowed are its beginnings (`b" "`, `b" p"`, `b"
 it (`b" prin"`, `b" print"`, `b" printf"`, …). After guidance's token healing.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 
@@ -18,25 +18,28 @@ class PrefixIndex:
     """A vocabulary sorted by bytes, so that tokens with a given beginning lie side by side."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        spelled = ((vocabulary.token_bytes(token), token) for token in range(vocabulary.n_tokens))
-        self._sorted: list[tuple[bytes, TokenId]] = sorted(pair for pair in spelled if pair[0])
+        spelled = vocabulary.every_token_bytes()
+        self._ids: list[TokenId] = sorted(
+            filter(spelled.__getitem__, range(len(spelled))), key=spelled.__getitem__
+        )
+        self._bytes = [spelled[token] for token in self._ids]
 
     def allowed(self, remaining: bytes) -> Ids:
         """Ids of the tokens that begin `remaining`, or that begin with it; ascending."""
-        ids = [token for spelled, token in self._beginning_with(remaining)]
+        ids = self._beginning_with(remaining)
         for length in range(1, len(remaining)):
-            ids += [token for spelled, token in self._equal_to(remaining[:length])]
+            ids += self._equal_to(remaining[:length])
         return np.array(sorted(ids), dtype=np.int64)
 
-    def _beginning_with(self, start: bytes) -> list[tuple[bytes, TokenId]]:
-        first = bisect_left(self._sorted, (start, -1))
-        past = bisect_left(self._sorted, (_successor(start), -1)) if _successor(start) else len(self._sorted)
-        return self._sorted[first:past]
+    def _beginning_with(self, start: bytes) -> list[TokenId]:
+        past = _successor(start)
+        return self._between(start, bisect_left(self._bytes, past) if past else len(self._bytes))
 
-    def _equal_to(self, spelled: bytes) -> list[tuple[bytes, TokenId]]:
-        first = bisect_left(self._sorted, (spelled, -1))
-        past = bisect_left(self._sorted, (spelled + b"\0", -1))
-        return self._sorted[first:past]
+    def _equal_to(self, spelled: bytes) -> list[TokenId]:
+        return self._between(spelled, bisect_right(self._bytes, spelled))
+
+    def _between(self, first: bytes, past: int) -> list[TokenId]:
+        return self._ids[bisect_left(self._bytes, first) : past]
 
 
 def _successor(start: bytes) -> bytes:

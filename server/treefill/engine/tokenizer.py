@@ -3,6 +3,7 @@
 Text never becomes a control token here: whoever wants `<|fim_middle|>` asks for its id by name.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -24,7 +25,7 @@ class TokenizerVocabulary:
         self._plain = {
             token_id: token.content.encode() for token_id, token in added.items() if not token.special
         }
-        ids = self._tokenizer.get_vocab(with_added_tokens=True).values()
+        ids = _ids(self._tokenizer)
         self.n_tokens: int = 1 + max(ids, default=-1)
         if not 0 < self.n_tokens <= vocab_size:
             raise BrokenModel(
@@ -52,6 +53,23 @@ class TokenizerVocabulary:
         """The id of the control token spelt `name`, or None."""
         return self._control.get(name)
 
+    def every_token_bytes(self) -> list[bytes]:
+        """The bytes of every token below `n_tokens`, by its id: at once, in a tenth of the time."""
+        spelled = [self._tokenizer.id_to_token(token_id) or "" for token_id in range(self.n_tokens)]
+        # U+FFFF stands for no byte and no character, so it tells the tokens apart through the translation.
+        translated = "\uffff".join(spelled).translate(_BYTE_OF).split("\uffff")
+        try:
+            found = [token.encode("latin-1") for token in translated]
+        except UnicodeEncodeError:  # a token that its makers wrote as plain text
+            found = []
+        if len(found) != self.n_tokens:
+            return [self.token_bytes(token_id) for token_id in range(self.n_tokens)]
+        for token_id, plain in self._plain.items():
+            found[token_id] = plain
+        for token_id in self._control_ids:
+            found[token_id] = b""
+        return found
+
     def token_bytes(self, token_id: TokenId) -> bytes:
         """The bytes that a token stands for; empty for a control token and for an id that does not exist."""
         if token_id in self._control_ids:
@@ -76,6 +94,14 @@ def _load(path: Path) -> Tokenizer:
         )
     tokenizer.encode_special_tokens = True
     return tokenizer
+
+
+def _ids(tokenizer: Tokenizer) -> Collection[TokenId]:
+    """Every id that a token has. Almost always they are 0 to n - 1, which is found out without listing them."""
+    n_tokens = tokenizer.get_vocab_size(with_added_tokens=True)
+    if all(tokenizer.id_to_token(token_id) is not None for token_id in range(n_tokens)):
+        return range(n_tokens)
+    return tokenizer.get_vocab(with_added_tokens=True).values()
 
 
 def _no_tokens(fault: str) -> EngineError:
