@@ -48,6 +48,8 @@ class Script:
     """The sentence of the error that loading raises."""
     control_tokens: list[str] | None = None
     """The vocabulary's control tokens, Qwen's by default."""
+    model: str = "script"
+    """The model's name."""
 
 
 class StubEngine(ScriptedEngine):
@@ -58,6 +60,7 @@ class StubEngine(ScriptedEngine):
     def __init__(self, script: Script, record: Path) -> None:
         vocabulary = ByteVocabulary(script.control_tokens) if script.control_tokens is not None else None
         super().__init__(self._text, vocabulary=vocabulary)
+        self.model = script.model
         self._script = script
         self._record = record
         self._n_texts = 0
