@@ -32,6 +32,16 @@ def start(tmp_path: Path) -> Iterator[StartServer]:
     close_and_check(editors)
 
 
+@pytest.fixture
+def start_alone(start: StartServer) -> StartServer:
+    """The same with the core in the server's own process: quicker, where the core is not what is tested."""
+
+    def start_one(script: dict[str, Any] | None = None, **options: Any) -> Editor:
+        return start(script, serve=("serve", "--no-core"), **options)
+
+    return start_one
+
+
 @pytest.fixture(scope="module")
 def shared_editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
     """One server for the tests of a file: see `editor`."""

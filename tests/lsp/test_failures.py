@@ -16,9 +16,9 @@ HANG_GRACE_S = 5.0
 
 
 def test_g19a_a_model_without_fill_in_the_middle_goes_on_from_the_prefix_and_says_so(
-    start: StartServer,
+    start_alone: StartServer,
 ) -> None:
-    editor = start({"texts": ["1"], "control_tokens": ["<|endoftext|>"], "model": "my-finetune-v2"})
+    editor = start_alone({"texts": ["1"], "control_tokens": ["<|endoftext|>"], "model": "my-finetune-v2"})
 
     assert editor.complete("def one():\n    return ‸\n\nprint(one())\n", kind=1) is not None
 
@@ -32,8 +32,8 @@ def test_g19a_a_model_without_fill_in_the_middle_goes_on_from_the_prefix_and_say
         assert name in message
 
 
-def test_g19a_the_vocabulary_decides_and_not_the_name(start: StartServer) -> None:
-    editor = start({"texts": ["1"], "model": "my-finetune-v2"})
+def test_g19a_the_vocabulary_decides_and_not_the_name(start_alone: StartServer) -> None:
+    editor = start_alone({"texts": ["1"], "model": "my-finetune-v2"})
 
     assert editor.complete("x = ‸") == "x = 1"
 
@@ -96,8 +96,8 @@ def log_of(editor: Editor) -> str:
     return editor.stderr + "".join(log.read_text("utf-8") for log in logs)
 
 
-def test_g20_a_hundred_failures_are_told_once_at_most(start: StartServer) -> None:
-    editor = start({"texts": ["1"], "raises_at": list(range(1, 101))})
+def test_g20_a_hundred_failures_are_told_once_at_most(start_alone: StartServer) -> None:
+    editor = start_alone({"texts": ["1"], "raises_at": list(range(1, 101))})
     editor.wait_ready()
     editor.open(FILE, "x = ")
 
@@ -134,10 +134,10 @@ def test_g24_a_suggestion_ends_before_the_next_class(editor: Editor) -> None:
     assert editor.complete("def f(x):\n    ‸\n", uri=FILE) == "def f(x):\n    return x\n"
 
 
-def test_g24_many_lines_are_cut_at_the_limit_and_at_a_lines_end(start: StartServer) -> None:
+def test_g24_many_lines_are_cut_at_the_limit_and_at_a_lines_end(start_alone: StartServer) -> None:
     lines = [f"f{number}()" for number in range(400)]
     limits = {"TREEFILL_MAX_LINES": "5", "TREEFILL_MAX_NEW_TOKENS": "4000"}
-    editor = start({"texts": ["\n    ".join(lines)]}, environment=limits)
+    editor = start_alone({"texts": ["\n    ".join(lines)]}, environment=limits)
 
     accepted = editor.complete("def f(x):\n    ‸\n")
 

@@ -27,8 +27,10 @@ def leaks(folder: Path, words: tuple[str, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["settings.toml", "users-.env"], ids=["our own settings", "an .env file"])
-def test_g21_a_file_that_holds_a_key_is_left_alone(name: str, start: StartServer, tmp_path: Path) -> None:
-    editor = start({"texts": ["1"]})
+def test_g21_a_file_that_holds_a_key_is_left_alone(
+    name: str, start_alone: StartServer, tmp_path: Path
+) -> None:
+    editor = start_alone({"texts": ["1"]})
     editor.wait_ready()
     secret = tmp_path / name.removeprefix("users-")
     main = tmp_path / "main.py"
@@ -46,13 +48,15 @@ def test_g21_a_file_that_holds_a_key_is_left_alone(name: str, start: StartServer
     assert leaks(tmp_path, (KEY,)) == []
 
 
-def test_g21_a_key_in_a_malformed_settings_file_is_not_quoted(start: StartServer, tmp_path: Path) -> None:
+def test_g21_a_key_in_a_malformed_settings_file_is_not_quoted(
+    start_alone: StartServer, tmp_path: Path
+) -> None:
     for number, text in enumerate([f'{{"apiKey": "{KEY}"}}', f'api_key = "{KEY}"', f"model = {KEY}"]):
         folder = tmp_path / str(number)
         folder.mkdir()
         settings = folder / "users-settings.toml"
         settings.write_text(text, encoding="utf-8")
-        editor = start(
+        editor = start_alone(
             {"texts": ["1"]}, folder=folder, environment={**DEBUG, "TREEFILL_SETTINGS": str(settings)}
         )
 

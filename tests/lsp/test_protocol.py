@@ -94,12 +94,14 @@ def test_g26_notebook_cells_of_a_notebook_are_completed_and_see_the_cells_above(
     assert editor.ask(NOTEBOOK + "#W2", {"line": 0, "character": 4}) == []
 
 
-def test_g26_notebooks_are_advertised_to_who_knows_them_since_they_are_followed(start: StartServer) -> None:
+def test_g26_notebooks_are_advertised_to_who_knows_them_since_they_are_followed(
+    start_alone: StartServer,
+) -> None:
     capabilities = {"notebookDocument": {"synchronization": {}}, "textDocument": {"inlineCompletion": {}}}
-    editor = start(is_initialized=False)
+    editor = start_alone(is_initialized=False)
 
     assert editor.initialize(capabilities)["notebookDocumentSync"]["notebookSelector"]
-    assert "notebookDocumentSync" not in start(is_initialized=False).initialize()
+    assert "notebookDocumentSync" not in start_alone(is_initialized=False).initialize()
 
 
 # Framing.
@@ -216,8 +218,8 @@ def test_a_message_of_an_odd_shape_is_survived(message: dict[str, Any], editor: 
 # The life of a session.
 
 
-def test_a_request_before_initialize_is_refused(start: StartServer) -> None:
-    editor = start(is_initialized=False)
+def test_a_request_before_initialize_is_refused(start_alone: StartServer) -> None:
+    editor = start_alone(is_initialized=False)
 
     answers = [
         editor.request(method, {})
@@ -230,8 +232,8 @@ def test_a_request_before_initialize_is_refused(start: StartServer) -> None:
     assert_lives(editor)
 
 
-def test_a_request_after_shutdown_is_refused(start: StartServer) -> None:
-    editor = start({"texts": ["1"]})
+def test_a_request_after_shutdown_is_refused(start_alone: StartServer) -> None:
+    editor = start_alone({"texts": ["1"]})
     assert editor.complete("x = ‸") == "x = 1"
 
     assert editor.request("shutdown", None)["result"] is None
@@ -242,8 +244,8 @@ def test_a_request_after_shutdown_is_refused(start: StartServer) -> None:
     assert editor.process.wait(10) == 0
 
 
-def test_a_second_initialize_changes_nothing(start: StartServer) -> None:
-    editor = start({"texts": ["1"]})
+def test_a_second_initialize_changes_nothing(start_alone: StartServer) -> None:
+    editor = start_alone({"texts": ["1"]})
     editor.wait_ready()
 
     answer = editor.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
@@ -340,7 +342,7 @@ def test_a_malformed_context_does_not_keep_a_suggestion_back(context: Any, edito
 
     answer = editor.request(INLINE, {**WHOLE, "context": context})
 
-    assert [applied("x = ", item) for item in answer["result"]["items"]][0] == "x = 1"
+    assert applied("x = ", answer["result"]["items"][0]) == "x = 1"
 
 
 MALFORMED_NOTIFICATIONS = [
@@ -378,8 +380,8 @@ def test_malformed_notifications_are_survived(method: str, editor: Editor) -> No
 
 
 @pytest.mark.parametrize("method", ["shutdown", "workspace/executeCommand", "textDocument/hover"])
-def test_malformed_parameters_of_other_requests_get_one_answer(method: str, start: StartServer) -> None:
-    editor = start()
+def test_malformed_parameters_of_other_requests_get_one_answer(method: str, start_alone: StartServer) -> None:
+    editor = start_alone()
     ids = [editor.begin(method, params) for params in (MALFORMED[2:] if method == "shutdown" else MALFORMED)]
 
     assert all(editor.wait_for(request_id).keys() & {"result", "error"} for request_id in ids)

@@ -112,9 +112,9 @@ def test_g13_mixed_line_ends_shift_no_position(text: str, editor: Editor) -> Non
     assert "\r" not in editor.prompt.text
 
 
-def test_g13_a_completion_list_follows_the_line_end_of_the_cursors_line(start: StartServer) -> None:
+def test_g13_a_completion_list_follows_the_line_end_of_the_cursors_line(start_alone: StartServer) -> None:
     script = {"texts": ["int a = 1;\nreturn a;"]}
-    editor = start(script, capabilities={"textDocument": {"completion": {}}})
+    editor = start_alone(script, capabilities={"textDocument": {"completion": {}}})
     editor.wait_ready()
     uri = "file:///w/f.cpp"
     for version, (mine, others) in enumerate([("\r\n", "\n"), ("\n", "\r\n")]):
@@ -186,8 +186,8 @@ def test_g16_nameless_buffers_are_not_mixed_up(editor: Editor) -> None:
     assert editor.prompt.before == "z"
 
 
-def test_g16_a_second_document_of_the_same_name_takes_the_firsts_place(start: StartServer) -> None:
-    editor = start({"texts": ["9"]})
+def test_g16_a_second_document_of_the_same_name_takes_the_firsts_place(start_alone: StartServer) -> None:
+    editor = start_alone({"texts": ["9"]})
     editor.wait_ready()
     editor.open("file:///", "one\ntwo\n")
     editor.open("file:///", "x")
@@ -201,8 +201,8 @@ def test_g16_a_second_document_of_the_same_name_takes_the_firsts_place(start: St
     assert editor.stderr.count("A document was opened that was open already") == 1
 
 
-def test_g16_a_document_that_is_not_open_is_not_read_from_the_disk(start: StartServer) -> None:
-    editor = start({"texts": ["9"]})
+def test_g16_a_document_that_is_not_open_is_not_read_from_the_disk(start_alone: StartServer) -> None:
+    editor = start_alone({"texts": ["9"]})
     editor.wait_ready()
     path = editor.folder / "real.py"
     path.write_text("on_the_disk = ", encoding="utf-8")
