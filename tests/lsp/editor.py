@@ -42,15 +42,6 @@ class Editor:
         self._script_file = folder / "script.json"
         if script is not None or not self._script_file.exists():
             self.play(**(script or {}))
-        own = {
-            "TREEFILL_TEST_SCRIPT": str(self._script_file),
-            "TREEFILL_TEST_RECORD": str(self.record),
-            "TREEFILL_RUNTIME_DIR": str(folder / "run"),
-            "TREEFILL_CACHE_DIR": str(folder / "cache"),
-            "TREEFILL_SETTINGS": str(folder / "settings.toml"),
-            "TREEFILL_CORE_LINGER_S": "0.5",
-            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
-        }
         self.stderr_path = folder / f"stderr-{time.monotonic_ns()}.txt"
         with self.stderr_path.open("wb") as stderr:
             self.process = subprocess.Popen(
@@ -59,7 +50,7 @@ class Editor:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 cwd=ROOT,
-                env={**os.environ, **own, **(environment or {})},
+                env={**environment_in(folder), **(environment or {})},
             )
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
@@ -319,6 +310,20 @@ class Editor:
             assert n_bytes is not None
             self._messages.put(json.loads(stdout.read(n_bytes)))
         self._messages.put(None)
+
+
+def environment_in(folder: Path) -> dict[str, str]:
+    """What keeps a server's files, and the stub's, in a folder."""
+    own = {
+        "TREEFILL_TEST_SCRIPT": str(folder / "script.json"),
+        "TREEFILL_TEST_RECORD": str(folder / "record.jsonl"),
+        "TREEFILL_RUNTIME_DIR": str(folder / "run"),
+        "TREEFILL_CACHE_DIR": str(folder / "cache"),
+        "TREEFILL_SETTINGS": str(folder / "settings.toml"),
+        "TREEFILL_CORE_LINGER_S": "0.5",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+    }
+    return {**os.environ, **own}
 
 
 @dataclass(frozen=True)
