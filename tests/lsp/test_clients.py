@@ -1,8 +1,10 @@
 """Editors differ: in what they can show, how they count, what they set and when they say so."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.lsp.conftest import StartServer
@@ -252,10 +254,10 @@ def test_settings_that_are_pushed_change_an_answer(start_alone: StartServer) -> 
 
 @pytest.mark.parametrize("name", ["cache_dir", "runtime_dir", "model_sources", "secret_patterns"])
 def test_an_editor_may_not_set_where_things_lie_or_what_is_secret(
-    name: str, start_alone: StartServer, tmp_path: Path
+    name: str, start: StartServer, tmp_path: Path
 ) -> None:
-    value: Any = str(tmp_path / "evil") if name.endswith("dir") else ["hub"]
-    editor = start_alone({"texts": [SIX_LINES]}, options={"treefill": {name: value, "max_lines": 3}})
+    value: Any = str(tmp_path / "evil") if name.endswith("dir") else ["wheels"]
+    editor = start({"texts": [SIX_LINES]}, options={"treefill": {name: value, "max_lines": 3}})
     editor.wait_ready()
 
     assert n_lines_suggested(editor) == 3, "the others are taken"
@@ -265,7 +267,21 @@ def test_an_editor_may_not_set_where_things_lie_or_what_is_secret(
     (message,) = editor.messages
     assert name in message
     assert f"TREEFILL_{name.upper()}" in message
+    core = psutil.Process(editor.calls[-1]["pid"]).cmdline()
+    assert json.loads(core[core.index("--settings") + 1]).get(name) != value
     assert not (tmp_path / "evil").exists()
+
+
+def test_an_editor_may_not_take_the_users_secret_patterns_away(start_alone: StartServer) -> None:
+    editor = start_alone(
+        {"texts": ["1"]},
+        options={"treefill": {"secret_patterns": []}},
+        environment={"TREEFILL_SECRET_PATTERNS": '["*.mine"]'},
+    )
+
+    assert editor.complete("x = ‸", uri="file:///w/a.mine") is None
+    assert editor.calls == []
+    assert editor.complete("x = ‸", uri=FILE) == "x = 1"
 
 
 @pytest.mark.parametrize(

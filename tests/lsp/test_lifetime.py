@@ -78,7 +78,7 @@ def test_g17_the_server_goes_with_its_editor(
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     editor = start(
-        {"texts": ["n" * 64], "ms_per_token": 100},
+        {"texts": ["n" * 64], "ms_per_token": 150},
         serve=serve,
         process_id=dummy.pid,
         environment={"TMPDIR": str(temporary)},

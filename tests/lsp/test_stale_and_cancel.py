@@ -84,6 +84,23 @@ def test_g09_another_file_is_answered_as_fast_meanwhile(start: StartServer) -> N
     assert len(editor.calls) <= 2
 
 
+def test_g09_the_model_stops_writing_for_a_request_that_is_cancelled(start: StartServer) -> None:
+    editor = start(slow_script())
+    editor.wait_ready()
+    editor.open(FILE, "x = ")
+
+    request_id = editor.begin_ask(FILE, {"line": 0, "character": 4})
+    editor.wait_until(lambda editor: editor.calls)
+    editor.notify("$/cancelRequest", {"id": request_id})
+
+    editor.wait_until(lambda editor: any("done" in note for note in editor.notes))
+    (end,) = (note for note in editor.notes if "done" in note)
+    assert end["finish"] == "cancelled"
+    assert end["n_generated"] < len(SUM)
+    assert_cancelled(editor, [request_id])
+    assert editor.statuses[-1]["message"] == "ready"
+
+
 def test_g10_the_letter_typed_meanwhile_does_not_come_twice(start: StartServer) -> None:
     script = {"by_end": {"xs.co": "unt(1)", "xs.cou": "nt(1)"}, "ms_per_token": 50}
     editor = start(script)
@@ -108,6 +125,18 @@ def test_g10_the_letter_typed_meanwhile_does_not_come_twice(start: StartServer) 
             n_declined += 1
         editor.close_document(uri)
     assert n_declined > 0, "some edits came while the model was writing"
+
+
+def test_g10_an_answer_for_a_text_that_has_changed_meanwhile_is_not_given(start: StartServer) -> None:
+    editor = start({"by_end": {"xs.co": "unt(1)"}, "ms_per_token": 50})
+    editor.wait_ready()
+    editor.open(FILE, "xs.co")
+
+    first_id = editor.begin_ask(FILE, {"line": 0, "character": 5})
+    editor.wait_until(lambda editor: editor.calls)
+    editor.replace(FILE, 5, 5, "u")
+
+    assert editor.wait_for(first_id)["result"] == {"items": []}
 
 
 def test_g10_a_finished_suggestion_is_served_as_its_rest_only(start: StartServer) -> None:
