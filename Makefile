@@ -3,16 +3,21 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test abort keys unit real-model kernels-emulated wheel-test lint fix wheel bench setup setup-tests model models clean
+.PHONY: demo test unit lsp-test real-model kernels-emulated wheel-test lint fix wheel bench keys abort setup setup-tests
+.PHONY: model models clean
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
 
-test: setup-tests unit kernels-emulated real-model wheel-test
+test: setup-tests unit lsp-test kernels-emulated real-model wheel-test
 
 unit: setup
 	@echo "== unit tests (a minute or two)"
 	@$(BIN)/python -m pytest -q
+
+lsp-test: setup
+	@echo "== the language server, as a process (a few minutes)"
+	@$(BIN)/python -m pytest -q -m lsp
 
 real-model: setup models
 	@echo "== tests with the real model (about three minutes)"

@@ -9,6 +9,7 @@ from treefill.completion import (
     Suggestion,
     choose_layout,
     complete,
+    nearest_missing,
 )
 from treefill.engine.api import CancelFlag
 from treefill.text import Document
@@ -135,3 +136,23 @@ def test_control_tokens_spelt_in_a_file_stay_text() -> None:
     control = [engine.byte_vocabulary.control_tokens[token - 256] for token in ids if token >= 256]
     assert control == ["<|file_sep|>", "<|file_sep|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]
     assert "<|repo_name|>" in engine.vocabulary.decode(ids)
+
+
+@pytest.mark.parametrize(
+    ("control_tokens", "missing"),
+    [
+        (QWEN_CONTROL_TOKENS, ()),
+        (("<s>", "<fim_prefix>", "<fim_suffix>", "<file_sep>"), ("<fim_middle>",)),
+        (("<|endoftext|>", "[SUFFIX]"), ("[PREFIX]",)),
+    ],
+)
+def test_what_a_vocabulary_lacks_is_named_by_its_nearest_layout(
+    control_tokens: tuple[str, ...], missing: tuple[str, ...]
+) -> None:
+    assert nearest_missing(ByteVocabulary(control_tokens)) == missing
+
+
+def test_a_vocabulary_without_any_such_token_lacks_all_three() -> None:
+    missing = nearest_missing(ByteVocabulary(["<|endoftext|>"]))
+
+    assert {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"} <= set(missing)

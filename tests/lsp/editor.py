@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,18 +39,9 @@ class Editor:
     ) -> None:
         self.folder = folder
         self.record = folder / "record.jsonl"
-        script_file = folder / "script.json"
-        if script is not None or not script_file.exists():
-            script_file.write_text(json.dumps(script or {}), encoding="utf-8")
-        own = {
-            "TREEFILL_TEST_SCRIPT": str(script_file),
-            "TREEFILL_TEST_RECORD": str(self.record),
-            "TREEFILL_RUNTIME_DIR": str(folder / "run"),
-            "TREEFILL_CACHE_DIR": str(folder / "cache"),
-            "TREEFILL_SETTINGS": str(folder / "settings.toml"),
-            "TREEFILL_CORE_LINGER_S": "0.5",
-            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
-        }
+        self._script_file = folder / "script.json"
+        if script is not None or not self._script_file.exists():
+            self.play(**(script or {}))
         self.stderr_path = folder / f"stderr-{time.monotonic_ns()}.txt"
         with self.stderr_path.open("wb") as stderr:
             self.process = subprocess.Popen(
@@ -58,7 +50,7 @@ class Editor:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 cwd=ROOT,
-                env={**os.environ, **own, **(environment or {})},
+                env={**environment_in(folder), **(environment or {})},
             )
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
@@ -77,6 +69,12 @@ class Editor:
         self._reader.start()
         if is_initialized:
             self.initialize(capabilities, options, process_id)
+
+    def play(self, **script: Any) -> None:
+        """Give the stub another script, from its next call on."""
+        fresh = self._script_file.with_suffix(".new")
+        fresh.write_text(json.dumps(script), encoding="utf-8")
+        fresh.replace(self._script_file)
 
     # The protocol.
 
@@ -255,6 +253,11 @@ class Editor:
         return [entry for entry in self.notes if "call" in entry]
 
     @property
+    def prompt(self) -> "SeenPrompt":
+        """What the stub has seen last."""
+        return SeenPrompt.of(self.calls[-1])
+
+    @property
     def notes(self) -> list[dict[str, Any]]:
         """Everything that the stub has recorded."""
         lines = self.record.read_text("utf-8").splitlines() if self.record.exists() else []
@@ -277,6 +280,10 @@ class Editor:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Whether it has said goodbye or not."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(5)
@@ -303,6 +310,40 @@ class Editor:
             assert n_bytes is not None
             self._messages.put(json.loads(stdout.read(n_bytes)))
         self._messages.put(None)
+
+
+def environment_in(folder: Path) -> dict[str, str]:
+    """What keeps a server's files, and the stub's, in a folder."""
+    own = {
+        "TREEFILL_TEST_SCRIPT": str(folder / "script.json"),
+        "TREEFILL_TEST_RECORD": str(folder / "record.jsonl"),
+        "TREEFILL_RUNTIME_DIR": str(folder / "run"),
+        "TREEFILL_CACHE_DIR": str(folder / "cache"),
+        "TREEFILL_SETTINGS": str(folder / "settings.toml"),
+        "TREEFILL_CORE_LINGER_S": "0.5",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+    }
+    return {**os.environ, **own}
+
+
+@dataclass(frozen=True)
+class SeenPrompt:
+    """A prompt as the model sees it, put together again."""
+
+    before: str
+    """The document up to the cursor, as far as it is shown."""
+    after: str
+    """The document from the cursor on, without what editors close by themselves."""
+    control_tokens: list[str]
+    text: str
+
+    @classmethod
+    def of(cls, call: dict[str, Any]) -> "SeenPrompt":
+        text = call["prompt"] + call["forced"]
+        pieces = re.split(r"⟦(.*?)⟧", text)
+        spans = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+        before = spans.get("<|fim_prefix|>", "") + spans.get("<|fim_middle|>", pieces[-1])
+        return cls(before, spans.get("<|fim_suffix|>", ""), pieces[1::2], text)
 
 
 def framed(message: Any) -> bytes:

@@ -48,6 +48,8 @@ class Script:
     """The sentence of the error that loading raises."""
     control_tokens: list[str] | None = None
     """The vocabulary's control tokens, Qwen's by default."""
+    model: str = "script"
+    """The model's name."""
 
 
 class StubEngine(ScriptedEngine):
@@ -58,6 +60,7 @@ class StubEngine(ScriptedEngine):
     def __init__(self, script: Script, record: Path) -> None:
         vocabulary = ByteVocabulary(script.control_tokens) if script.control_tokens is not None else None
         super().__init__(self._text, vocabulary=vocabulary)
+        self.model = script.model
         self._script = script
         self._record = record
         self._n_texts = 0
@@ -66,6 +69,7 @@ class StubEngine(ScriptedEngine):
         time.sleep(script.load_ms / 1000)
 
     def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
+        self._script = read_script()
         call = 1 + len(records(self._record))
         entry = {"call": call, "prompt": self.spelled(request), "forced": request.forced.decode()}
         entry |= {"n_begun": len(request.begun), "pid": os.getpid(), "at": time.time()}
@@ -77,7 +81,7 @@ class StubEngine(ScriptedEngine):
         if call in self._script.hangs_at:
             time.sleep(60)
         if call in self._script.raises_at:
-            raise RuntimeError("the stub was told to fail")
+            raise RuntimeError(f"the stub was told to fail at {entry['prompt']}{entry['forced']}")
         n_written = 0
 
         def should_stop(text: str) -> bool:
@@ -134,9 +138,14 @@ def make_noise(when: str) -> None:
     os.write(1, b"noise without a buffer\r50%|#####     |")
 
 
+def read_script() -> Script:
+    """The script as it stands: a test may change it under way."""
+    return Script(**json.loads(Path(os.environ["TREEFILL_TEST_SCRIPT"]).read_text("utf-8")))
+
+
 def open_stub() -> StubEngine:
     """What stands in for `App.open_engine`."""
-    script = Script(**json.loads(Path(os.environ["TREEFILL_TEST_SCRIPT"]).read_text("utf-8")))
+    script = read_script()
     if script.fails_to_load:
         raise UnknownModel(script.fails_to_load)
     return StubEngine(script, Path(os.environ["TREEFILL_TEST_RECORD"]))
@@ -144,7 +153,8 @@ def open_stub() -> StubEngine:
 
 def main() -> None:
     """The two commands, by hand: `serve [--no-core]`, `core --settings JSON --address PATH`."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="treefill: %(message)s")
+    level = os.environ.get("TREEFILL_TEST_LOG_LEVEL", "INFO")
+    logging.basicConfig(stream=sys.stderr, level=level, format="treefill: %(message)s")
     command, *rest = sys.argv[1:]
     if command == "serve":
         program = (sys.executable, "-m", "tests.lsp.stub")

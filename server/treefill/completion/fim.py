@@ -130,8 +130,16 @@ def choose_layout(vocabulary: Vocabulary) -> FimLayout | None:
 
 def missing_tokens(layout: FimLayout, vocabulary: Vocabulary) -> tuple[str, ...]:
     """The control tokens that a vocabulary lacks for a layout."""
-    needed = (layout.prefix, layout.suffix, *([layout.middle] if layout.middle else []), *layout.requires)
-    return tuple(name for name in needed if vocabulary.control_id(name) is None)
+    return tuple(name for name in _needed(layout) if vocabulary.control_id(name) is None)
+
+
+def nearest_missing(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """What a vocabulary lacks for the layout that it has most of; nothing where it has a whole one."""
+    if choose_layout(vocabulary) is not None:
+        return ()
+    missing = [(len(_needed(layout)), missing_tokens(layout, vocabulary)) for layout in LAYOUTS]
+    _, names = max(missing, key=lambda counted: counted[0] - len(counted[1]))
+    return names
 
 
 def begin_token(layout: FimLayout | None, vocabulary: Vocabulary) -> str | None:
@@ -144,3 +152,7 @@ def control_ids(name: str | None, vocabulary: Vocabulary) -> tuple[TokenId, ...]
     """The control token's id, or nothing where there is no such token."""
     token_id = vocabulary.control_id(name) if name else None
     return () if token_id is None else (token_id,)
+
+
+def _needed(layout: FimLayout) -> tuple[str, ...]:
+    return (layout.prefix, layout.suffix, *([layout.middle] if layout.middle else []), *layout.requires)

@@ -137,6 +137,8 @@ class EngineState:
     state: str
     """`loading`, `ready`, `failed` or `unloaded`."""
     sentence: str = ""
+    notice: str = ""
+    """What the user should know of a model that is ready, if anything."""
 
 
 Message = Hello | Welcome | Open | Edits | Close | Ask | Cancel | OutOfStep | Started | Answer | EngineState

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from treefill.completion import Reason
+from treefill.completion import Reason, nearest_missing
 from treefill.core.jobs import Job, MakeRequest
 from treefill.core.messages import Ask, EngineState, Message, Started
 from treefill.core.peer import Peer
@@ -151,7 +151,8 @@ class Service:
             self._fail(f"The model could not be loaded ({type(error).__name__}: {error}).")
         else:
             self._failed_at = None
-            self._tell(EngineState("ready", f"{self._engine.model} on the {self._engine.name} engine"))
+            engine = self._engine
+            self._tell(EngineState("ready", f"{engine.model} on the {engine.name} engine", _notice(engine)))
 
     def _fail(self, sentence: str) -> None:
         self._failed_at = time.monotonic()
@@ -223,3 +224,13 @@ class Service:
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _notice(engine: Engine) -> str:
+    """What a model can't do, for the user."""
+    missing = nearest_missing(engine.vocabulary)
+    sentence = (
+        f"The model {engine.model} can't fill in the middle: its vocabulary lacks {', '.join(missing)}. "
+        "It goes on from what stands before the cursor."
+    )
+    return sentence if missing else ""

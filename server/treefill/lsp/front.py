@@ -334,10 +334,12 @@ class Front:
                 buffer = self._buffers.get(uri)
                 if buffer is not None and buffer.is_in_step:
                     self._send(self._opening(buffer))
-            case EngineState(state, sentence):
+            case EngineState(state, sentence, notice):
                 self._status.engine(state, sentence)
                 if state == "failed":
                     self._tell_once(sentence)
+                if notice:
+                    self._tell_once(notice)
             case _:
                 pass
 

@@ -65,7 +65,10 @@ class TolerantProtocol(LanguageServerProtocol):
             log.warning("A message that is not a JSON object was ignored.")
             return
         method, message_id = data.get("method"), data.get("id")
-        is_request = isinstance(method, str) and "id" in data and isinstance(message_id, int | str)
+        if "id" in data and not isinstance(message_id, int | str):
+            log.warning("A message whose id is neither a number nor a text was ignored.")
+            return
+        is_request = isinstance(method, str) and "id" in data
         if is_request and self._shutdown:
             self._refuse(message_id, _INVALID_REQUEST, "The server is shutting down.")
             return

@@ -62,7 +62,8 @@ async def _serve(make_connection: MakeConnection, output: Any) -> int:
     writer = StdoutWriter(output)
     session = Session(make_connection, end)
     session.server.protocol.set_writer(writer)
-    reading = asyncio.create_task(_read(session, end))
+    reading = asyncio.create_task(_read(session))
+    reading.add_done_callback(lambda _task: end(1))
     try:
         return await ended
     finally:
@@ -71,14 +72,17 @@ async def _serve(make_connection: MakeConnection, output: Any) -> int:
         await writer.drain(CLOSE_LIMIT_S)
 
 
-async def _read(session: "Session", end: Callable[[int], None]) -> None:
+async def _read(session: "Session") -> None:
+    """Handle what the editor sends, until it has closed its end."""
     frames = FrameReader()
     stdin = await open_stdin()
     while data := await stdin.read(_READ_BYTES):
         for body in frames.feed(data):
-            session.receive(body)
+            try:
+                session.receive(body)
+            except Exception as error:  # the next message is read, whatever this one was
+                log.error("A message could not be handled: %s.", type(error).__name__)
     log.info("Standard input was closed.")
-    end(1)
 
 
 class Session:
