@@ -1,4 +1,4 @@
-"""A service on an event loop with a scripted engine that waits for the test, and fronts that keep what they are sent."""
+"""A service with a scripted engine that waits for the test, and fronts that keep what they are sent."""
 
 import asyncio
 import threading

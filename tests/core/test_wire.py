@@ -1,6 +1,7 @@
 """What is written on the wire is read again, character for character; what is no message of ours is refused."""
 
 import asyncio
+import contextlib
 import json
 import pickle
 import struct
@@ -251,10 +252,8 @@ def test_a_frame_with_a_changed_byte_is_read_or_refused_and_nothing_else(
     at = data.draw(st.integers(8, len(whole) - 1))
     whole[at] = data.draw(st.integers(0, 255))
 
-    try:
+    with contextlib.suppress(BadFrame):
         read(bytes(whole))
-    except BadFrame as error:
-        assert str(error).startswith("A frame that is no message of ours")
 
 
 @pytest.mark.parametrize(

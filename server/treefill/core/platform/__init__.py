@@ -7,6 +7,7 @@ import sys
 
 if sys.platform == "win32":
     from treefill.core.platform.windows import (
+        check_address,
         check_peer,
         connect,
         default_folder,
@@ -18,6 +19,7 @@ if sys.platform == "win32":
     )
 else:
     from treefill.core.platform.posix import (
+        check_address,
         check_peer,
         connect,
         default_folder,
@@ -29,6 +31,7 @@ else:
     )
 
 __all__ = [
+    "check_address",
     "check_peer",
     "connect",
     "default_folder",

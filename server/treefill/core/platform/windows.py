@@ -27,6 +27,10 @@ def make_private(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
+def check_address(address: Path) -> None:
+    """A pipe's name is short."""
+
+
 @contextlib.contextmanager
 def hold_lock(folder: Path) -> Iterator[None]:
     """One process at a time."""
