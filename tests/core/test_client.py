@@ -249,7 +249,8 @@ def test_a_folder_that_others_may_enter_is_refused(home: Home, mode: int) -> Non
 
 def test_another_users_folder_is_refused(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     home.folder.mkdir(mode=0o700)
-    monkeypatch.setattr(posix.os, "getuid", lambda uid=os.getuid(): uid + 1)
+    someone_else = os.getuid() + 1
+    monkeypatch.setattr(posix.os, "getuid", lambda: someone_else)
 
     assert "is not this user's alone" in refusal(home.place())
 

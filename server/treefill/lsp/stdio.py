@@ -43,11 +43,11 @@ class FrameReader:
             if found is None:
                 self._skip(max(self._bytes.rfind(b"\n") + 1, len(self._bytes) - 4096))
                 return False
+            n_bytes = int(found[1])  # at once: a match reads from the buffer, which is about to change
             self._skip(found.start())
             end = _HEADERS_END.search(self._bytes)
             if end is None:
                 return False
-            n_bytes = int(found[1])
             del self._bytes[: end.end()]
             if n_bytes <= MAX_BODY_BYTES:
                 self._n_wanted = n_bytes
