@@ -294,7 +294,8 @@ class Front:
         )
 
     def _noted(self, uri: str, answer: FrontAnswer, explanation: dict[str, Any]) -> FrontAnswer:
-        self._explained[uri] = {"reason": answer.reason, "sentence": answer.sentence, **explanation}
+        if self._buffers.get(uri) is not None:
+            self._explained[uri] = {"reason": answer.reason, "sentence": answer.sentence, **explanation}
         return answer
 
     def _neighbours(self, uri: str, first: tuple[str, ...]) -> tuple[str, ...]:
