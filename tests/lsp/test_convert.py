@@ -18,7 +18,10 @@ JSON = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["textDocument", "uri", "position", "line", "character", "context", "triggerKind", "text", "range", "start", "end", "selectedCompletionInfo", "version", "languageId"]
+                [
+                    *("textDocument", "uri", "position", "line", "character", "context", "triggerKind"),
+                    *("text", "range", "start", "end", "selectedCompletionInfo", "version", "languageId"),
+                ]
             ),
             inner,
             max_size=4,

@@ -565,7 +565,8 @@ def test_a_document_that_kills_the_core_twice_is_left_alone_until_it_is_edited()
         )
         assert desk.front.explain(URI)["reason"] == "quarantined"
         assert len(desk.link.asks) == n_asks
-        assert (await _answered(desk, await desk.ask(uri="file:///w/b.py"))).items
+        assert (await _answered(desk, await desk.ask(uri="file:///w/b.py", neighbours=(URI,)))).items
+        assert neighbours_of(desk) == (), "nor is it shown to the core beside another document"
 
         desk.type("1", 4)
         await crash(desk)

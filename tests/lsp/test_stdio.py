@@ -19,7 +19,10 @@ BODIES = st.lists(
     max_size=5,
 )
 GARBAGE = st.sampled_from(
-    [b"", b"\n", b"noise\n", b"noise\r\n\r\n", b"Content-Type: x\r\n", b"Content-Length: ?\r\n", b"\xff\x00\n", b"Content-Length: -5\r\n\r\n", b"50%|####\r", b"z" * 5000 + b"\n"]
+    [
+        *(b"", b"\n", b"noise\n", b"noise\r\n\r\n", b"\xff\x00\n", b"50%|####\r", b"z" * 5_000 + b"\n"),
+        *(b"Content-Type: x\r\n", b"Content-Length: ?\r\n", b"Content-Length: -5\r\n\r\n"),
+    ]
 )
 
 

@@ -43,7 +43,7 @@ class FrameReader:
             if found is None:
                 self._skip(max(self._bytes.rfind(b"\n") + 1, len(self._bytes) - 4096))
                 return False
-            n_bytes = int(found[1])  # at once: a match reads from the buffer, which is about to change
+            n_bytes = int(found[1])  # before anything is deleted: a match looks into the very buffer
             self._skip(found.start())
             end = _HEADERS_END.search(self._bytes)
             if end is None:
