@@ -179,6 +179,17 @@ def test_what_is_remembered_goes_with_the_document() -> None:
     assert front.peer.memory("a.py") == Memory(), "an answer that comes after the close leaves nothing behind"
 
 
+def test_what_is_remembered_goes_with_the_model() -> None:
+    front = Front()
+    front.open("a.py", "x")
+    front.peer.remember("a.py", MEMORY)
+
+    front.peer.forget()
+
+    assert front.peer.memory("a.py") == Memory()
+    assert front.text("a.py", 1) == "x"
+
+
 def test_two_fronts_know_nothing_of_each_other() -> None:
     one, other = Front(), Front()
     one.open("a.py", "secret")

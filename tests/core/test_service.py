@@ -346,6 +346,24 @@ def test_an_idle_model_is_freed_and_comes_back_for_the_next_request() -> None:
     in_a_room(story, lambda: Room(unload_after_s=0.03))
 
 
+def test_a_model_that_comes_back_is_not_given_the_tokens_of_the_one_before() -> None:
+    """Meanwhile the user may have chosen another model, whose tokens mean something else."""
+
+    async def story(room: Room) -> None:
+        window = room.window()
+        window.ask(1)
+        await window.answer(1)
+        await until(lambda: "unloaded" in window.states)
+        room.engine = WaitingEngine("9")
+        window.peer.handle(Edits("a.py", 2, Text.of("x = 1\n").checksum, (Edit(4, 4, "1"),)))
+        window.ask(2, version=2, offset=5)
+
+        assert (await window.answer(2)).items[0].text == "9"
+        assert room.engine.requests[0].begun == ()
+
+    in_a_room(story, lambda: Room(unload_after_s=0.03))
+
+
 def test_what_is_asked_while_the_model_is_being_freed_is_answered() -> None:
     async def story(room: Room) -> None:
         room.engine.close_gate.clear()

@@ -203,6 +203,8 @@ class Service:
         engine, self._engine = self._engine, None
         if engine is not None:
             await self._on_thread(engine.close)
+            for peer in self._peers:
+                peer.forget()
             self._tell(EngineState("unloaded"))
 
     def _stop_timer(self) -> None:
