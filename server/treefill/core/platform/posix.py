@@ -74,6 +74,14 @@ async def start_server(handler: Handler, address: Path) -> asyncio.Server:
     return await asyncio.start_unix_server(handler, address)
 
 
+def file_number(address: Path) -> int | None:
+    """Tells the file at an address from any other that may come to lie there."""
+    try:
+        return address.lstat().st_ino
+    except OSError:
+        return None
+
+
 def remove_address(address: Path) -> None:
     """Remove the socket."""
     address.unlink(missing_ok=True)

@@ -58,6 +58,11 @@ async def start_server(handler: Handler, address: Path) -> Any:
     return server
 
 
+def file_number(address: Path) -> int | None:
+    """A pipe has no file."""
+    return None
+
+
 def remove_address(address: Path) -> None:
     """A pipe goes with its last handle."""
 
