@@ -1,7 +1,8 @@
 """`python -m tests.lsp.stub serve|core`: the real commands with a scripted engine where the model would be.
 
 What the engine does is told by the JSON file that TREEFILL_TEST_SCRIPT names; what it was asked is appended to the file
-that TREEFILL_TEST_RECORD names, a JSON object a line. Both outlive a core that is killed.
+that TREEFILL_TEST_RECORD names, a JSON object a line. Both outlive a core that is killed. TREEFILL_TEST_BACK_OFF_S is
+how long the front waits before it starts another core, where a test can't wait as patiently.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from treefill.app import connection_for, core_identity, make_service
+from treefill.core import client
 from treefill.core.server import run_core
 from treefill.engine.api import CancelFlag, GenerateRequest, Generation
 from treefill.errors import UnknownModel
@@ -94,6 +96,9 @@ class StubEngine(ScriptedEngine):
         self._note({"done": call, "n_generated": n_written, "finish": generation.finish, "at": time.time()})
         return generation
 
+    def close(self) -> None:
+        self._note({"closed": os.getpid()})
+
     def spelled(self, request: GenerateRequest) -> str:
         """The prompt with its control tokens written out."""
         pieces, run = [], bytearray()
@@ -157,6 +162,8 @@ def main() -> None:
     logging.basicConfig(stream=sys.stderr, level=level, format="treefill: %(message)s")
     command, *rest = sys.argv[1:]
     if command == "serve":
+        if "TREEFILL_TEST_BACK_OFF_S" in os.environ:
+            client.BACK_OFF_S = (float(os.environ["TREEFILL_TEST_BACK_OFF_S"]),)
         program = (sys.executable, "-m", "tests.lsp.stub")
         serve_stdio(lambda given: connection_for(given, "--no-core" in rest, program, open_stub))
         return

@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 
 START_LIMIT_S = 20.0
 """A core that does not listen by then is given up."""
+GREET_LIMIT_S = 5.0
+"""What listens and has not answered by then is no core, or one that hangs."""
 BACK_OFF_S = (0.2, 1.0, 4.0, 15.0, 60.0)
 """Before each next try after a core that did not live for `STEADY_S`."""
 STEADY_S = 30.0
@@ -88,21 +90,35 @@ async def connect_or_start(place: CorePlace) -> Streams:
     streams = await _greeted(place)
     if streams is not None:
         return streams
+    platform.check_address(place.address)
     platform.make_private(place.folder)
     # Two windows that open together start one core: who comes second finds the first one's.
     with await asyncio.to_thread(_lock, place.folder):
         streams = await _greeted(place)
         if streams is not None:
             return streams
-        process = platform.spawn((*place.command, str(place.address)), place.log)
-        return await _wait_for(place, process)
+        return await _wait_for(place, _spawned(place))
 
 
 def _lock(folder: Path) -> contextlib.ExitStack:
     """The folder's lock, held until the stack is closed."""
     stack = contextlib.ExitStack()
-    stack.enter_context(platform.hold_lock(folder))
+    try:
+        stack.enter_context(platform.hold_lock(folder))
+    except OSError as error:
+        raise CoreError(
+            f"The folder {folder} cannot be locked ({error.strerror}): set runtime_dir to another."
+        ) from None
     return stack
+
+
+def _spawned(place: CorePlace) -> "subprocess.Popen[bytes]":
+    try:
+        return platform.spawn((*place.command, str(place.address)), place.log)
+    except OSError as error:
+        raise CoreError(
+            f"The core process could not be started: {error.filename}: {error.strerror}."
+        ) from None
 
 
 async def _wait_for(place: CorePlace, process: "subprocess.Popen[bytes]") -> Streams:
@@ -127,10 +143,13 @@ async def _greeted(place: CorePlace) -> Streams | None:
     try:
         platform.check_peer(writer)
         writer.write(encode(place.identity))
-        welcome = await asyncio.wait_for(read_message(reader), START_LIMIT_S)
+        welcome = await asyncio.wait_for(read_message(reader), GREET_LIMIT_S)
     except (OSError, asyncio.IncompleteReadError, BadFrame):
         writer.close()
         return None
+    except BaseException:
+        writer.close()
+        raise
     if not isinstance(welcome, Welcome) or (welcome.version, welcome.settings_hash) != (
         place.identity.version,
         place.identity.settings_hash,

@@ -88,6 +88,10 @@ class Peer:
         if self._buffers.get(uri) is not None:
             self._memories[uri] = memory
 
+    def forget(self) -> None:
+        """Drop what is remembered: it is told in one model's tokens, and another one may come."""
+        self._memories.clear()
+
     def _edit(self, edits: Edits) -> None:
         try:
             is_in_step = self._buffers.apply(edits.uri, edits.version, edits.edits, edits.checksum)

@@ -29,6 +29,7 @@ async def run_core(
     service = make_service()
     server = CoreServer(service, identity, linger_s)
     listener = await platform.start_server(server.serve, address)
+    own_file = platform.file_number(address)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.ended.set)
@@ -36,12 +37,14 @@ async def run_core(
     try:
         await server.ended.wait()
     finally:
-        # The address goes first: who comes now starts another core and is not hung up on.
-        platform.remove_address(address)
+        # The address goes first: who comes now starts another core and is not hung up on. It and the log may be
+        # another core's already, where this one was taken for dead.
+        if platform.file_number(address) == own_file:
+            platform.remove_address(address)
+            log_of(address).unlink(missing_ok=True)
         listener.close()
         server.hang_up()
         await service.close()
-        log_of(address).unlink(missing_ok=True)
 
 
 class CoreServer:

@@ -69,7 +69,7 @@ class Service:
         """Take up a front. The model is loaded at once: the first request should not wait for it."""
         peer = Peer(send, ask=self.ask, cancel=self.cancel, leave=self.leave)
         self._peers.add(peer)
-        send(EngineState("loading") if self._engine is None else self._state)
+        send(EngineState("loading") if self._engine is None and self._may_load() else self._state)
         self._wake()
         return peer
 
@@ -210,6 +210,8 @@ class Service:
         engine, self._engine = self._engine, None
         if engine is not None:
             await self._on_thread(engine.close)
+            for peer in self._peers:
+                peer.forget()
             self._tell(EngineState("unloaded"))
 
     def _stop_timer(self) -> None:

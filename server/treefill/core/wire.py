@@ -76,12 +76,16 @@ def _with_texts(message: Message, texts: list[str]) -> Message:
     if isinstance(message, Edits):
         edits = zip(message.edits, texts, strict=True)
         return replace(message, edits=tuple(Edit(edit.start, edit.end, text) for edit, text in edits))
+    if texts:
+        raise ValueError("this kind has no texts")
     return message
 
 
 def _texts(payload: bytes, lengths: list[int]) -> list[str]:
     texts, at = [], 0
     for length in lengths:
+        if type(length) is not int or length < 0:
+            raise ValueError("a length that is none")
         texts.append(payload[at : at + length].decode("utf-8", "surrogatepass"))
         at += length
     if at != len(payload):

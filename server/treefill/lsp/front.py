@@ -231,7 +231,7 @@ class Front:
             offset=offset,
             is_automatic=is_automatic,
             n_candidates=1 if is_automatic else N_CANDIDATES,
-            neighbours=self._neighbours(buffer.uri, first) if has_place else first,
+            neighbours=self._harmless(self._neighbours(buffer.uri, first) if has_place else first),
             workspace_root=root,
             options=self._connection.options if self._connection else {},
             selected=selected,
@@ -266,12 +266,15 @@ class Front:
             return "out-of-date", "The request is for an earlier version of the document."
         if len(buffer.text) > MAX_CHARS:
             return "too-large", f"The document is larger than {MAX_CHARS // 1_000_000} MB."
-        if self._crashes.get(uri, 0) >= N_CRASHES_TO_QUARANTINE:
+        if self._is_quarantined(uri):
             return (
                 "quarantined",
                 "The core has died twice over this document: it is left alone until it is edited.",
             )
         return "", ""
+
+    def _is_quarantined(self, uri: str) -> bool:
+        return self._crashes.get(uri, 0) >= N_CRASHES_TO_QUARANTINE
 
     def _supersede(self, uri: str) -> None:
         for pending in list(self._pending.values()):
@@ -298,12 +301,17 @@ class Front:
         )
 
     def _noted(self, uri: str, answer: FrontAnswer, explanation: dict[str, Any]) -> FrontAnswer:
-        self._explained[uri] = {"reason": answer.reason, "sentence": answer.sentence, **explanation}
+        if self._buffers.get(uri) is not None:
+            self._explained[uri] = {"reason": answer.reason, "sentence": answer.sentence, **explanation}
         return answer
 
     def _neighbours(self, uri: str, first: tuple[str, ...]) -> tuple[str, ...]:
         recent = (*first, *(other for other in reversed(self._buffers.uris()) if other != uri))
         return tuple(dict.fromkeys(recent))[:N_NEIGHBOURS]
+
+    def _harmless(self, uris: Iterable[str]) -> tuple[str, ...]:
+        """Without documents that the core has died over: it would do so again for whoever has them beside it."""
+        return tuple(uri for uri in uris if not self._is_quarantined(uri))
 
     def _root_of(self, path: str) -> str | None:
         """The innermost workspace folder that holds the path."""

@@ -51,7 +51,10 @@ def rest_of(remembered: Remembered, text: Text, offset: int) -> AnswerItem | Non
     if text.slice(remembered.start - WINDOW, offset) != written:
         return None
     end = _end_of_replaced(remembered, text, offset)
-    if end is None or text.slice(offset, end) not in rest:
+    if end is None:
+        return None
+    between = text.slice(offset, end)
+    if between not in rest or between == rest:  # the same again: all of it is written already
         return None
     return AnswerItem(offset, end, rest, "typed through")
 

@@ -7,9 +7,11 @@ import sys
 
 if sys.platform == "win32":
     from treefill.core.platform.windows import (
+        check_address,
         check_peer,
         connect,
         default_folder,
+        file_number,
         hold_lock,
         make_private,
         remove_address,
@@ -18,9 +20,11 @@ if sys.platform == "win32":
     )
 else:
     from treefill.core.platform.posix import (
+        check_address,
         check_peer,
         connect,
         default_folder,
+        file_number,
         hold_lock,
         make_private,
         remove_address,
@@ -29,9 +33,11 @@ else:
     )
 
 __all__ = [
+    "check_address",
     "check_peer",
     "connect",
     "default_folder",
+    "file_number",
     "hold_lock",
     "make_private",
     "remove_address",

@@ -45,6 +45,12 @@ def make_private(folder: Path) -> None:
         )
 
 
+def check_address(address: Path) -> None:
+    """Raise `CoreError` where no socket can lie."""
+    if len(os.fsencode(address)) > _MAX_PATH_BYTES:
+        raise CoreError(f"The path {address} is too long for a socket: set runtime_dir to a shorter one.")
+
+
 @contextlib.contextmanager
 def hold_lock(folder: Path) -> Iterator[None]:
     """One process at a time; the folder itself is what is locked, so that no file is left behind."""
@@ -63,10 +69,17 @@ async def connect(address: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWr
 
 async def start_server(handler: Handler, address: Path) -> asyncio.Server:
     """Listen at the address, whatever a dead core has left there."""
-    if len(os.fsencode(address)) > _MAX_PATH_BYTES:
-        raise CoreError(f"The path {address} is too long for a socket: set runtime_dir to a shorter one.")
+    check_address(address)
     remove_address(address)
     return await asyncio.start_unix_server(handler, address)
+
+
+def file_number(address: Path) -> int | None:
+    """Tells the file at an address from any other that may come to lie there."""
+    try:
+        return address.lstat().st_ino
+    except OSError:
+        return None
 
 
 def remove_address(address: Path) -> None:

@@ -27,6 +27,10 @@ def make_private(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
+def check_address(address: Path) -> None:
+    """A pipe's name is short."""
+
+
 @contextlib.contextmanager
 def hold_lock(folder: Path) -> Iterator[None]:
     """One process at a time."""
@@ -52,6 +56,11 @@ async def start_server(handler: Handler, address: Path) -> Any:
 
     (server,) = await loop.start_serving_pipe(make_protocol, _pipe(address))
     return server
+
+
+def file_number(address: Path) -> int | None:
+    """A pipe has no file."""
+    return None
 
 
 def remove_address(address: Path) -> None:

@@ -1,0 +1,200 @@
+"""One front as the core sees it: its documents, what is remembered of them, and nothing of any other front."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+from treefill.completion import Anchor, Memory
+from treefill.core.messages import (
+    Answer,
+    Ask,
+    Cancel,
+    Close,
+    Edits,
+    EngineState,
+    Hello,
+    Message,
+    Open,
+    OutOfStep,
+    Started,
+    Welcome,
+)
+from treefill.core.peer import N_NEIGHBOURS_MAX, Peer
+from treefill.text import BufferStore, Change, Edit, PositionEncoding, Text
+
+from tests.core.room import ask
+from tests.text.utf16_twin import NEW_TEXTS, POSITIONS, TEXTS
+
+MEMORY = Memory(Anchor("/w/a.py", "line", 0, 0, ""))
+
+
+@dataclass
+class Front:
+    """A peer, and what it says to its front and to the service."""
+
+    sent: list[Message] = field(default_factory=list)
+    asked: list[Ask] = field(default_factory=list)
+    cancelled: list[int] = field(default_factory=list)
+    n_left: int = 0
+
+    def __post_init__(self) -> None:
+        self.peer = Peer(
+            self.sent.append,
+            ask=lambda _peer, ask: self.asked.append(ask),
+            cancel=lambda _peer, ask_id: self.cancelled.append(ask_id),
+            leave=lambda _peer: self._leave(),
+        )
+
+    def _leave(self) -> None:
+        self.n_left += 1
+
+    def open(self, uri: str, text: str = "", version: int = 1) -> None:
+        self.peer.handle(Open(uri, f"/w/{uri}", "python", version, text))
+
+    def text(self, uri: str, version: int) -> str | None:
+        buffer = self.peer.buffer_for(ask(1, uri, version))
+        return None if buffer is None else str(buffer.text)
+
+
+def test_what_the_front_says_is_done_or_handed_on() -> None:
+    front = Front()
+    front.open("a.py", "x")
+    request = ask(1)
+
+    front.peer.handle(request)
+    front.peer.handle(Cancel(1))
+    front.peer.leave()
+
+    assert (front.asked, front.cancelled, front.n_left, front.sent) == ([request], [1], 1, [])
+
+
+def test_what_only_a_core_may_say_is_ignored() -> None:
+    front = Front()
+    front.open("a.py", "x")
+
+    for message in (
+        Hello("1", "a"),
+        Welcome("1", "a", 1),
+        Started(1),
+        Answer(1),
+        OutOfStep("a.py"),
+        EngineState("x"),
+    ):
+        front.peer.handle(message)
+
+    assert (front.asked, front.cancelled, front.n_left, front.sent) == ([], [], 0, [])
+    assert front.text("a.py", 1) == "x"
+
+
+@given(
+    TEXTS,
+    st.lists(
+        st.lists(
+            st.one_of(st.builds(Change, NEW_TEXTS, POSITIONS, POSITIONS), st.builds(Change, TEXTS)),
+            max_size=3,
+        ),
+        max_size=5,
+    ),
+)
+def test_the_mirror_follows_whatever_an_editor_does(text: str, batches: list[list[Change]]) -> None:
+    store, front = BufferStore(), Front()
+    store.open("a.py", "python", 1, text)
+    front.open("a.py", text)
+
+    for version, changes in enumerate(batches, start=2):
+        edits = store.change("a.py", version, changes, PositionEncoding.UTF_16)
+        buffer = store.get("a.py")
+        assert buffer is not None
+        front.peer.handle(Edits("a.py", version, buffer.text.checksum, edits))
+        assert front.text("a.py", version) == str(buffer.text)
+
+    assert front.sent == []
+
+
+def test_a_mirror_that_differs_says_so_and_is_right_once_it_is_opened_anew() -> None:
+    front = Front()
+    front.open("a.py", "one")
+
+    front.peer.handle(Edits("a.py", 2, Text.of("two").checksum, (Edit(0, 1, "O"),)))
+    assert front.sent == [OutOfStep("a.py")]
+    assert front.text("a.py", 2) is None
+
+    front.open("a.py", "two", version=2)
+    assert front.text("a.py", 2) == "two"
+
+
+def test_an_edit_outside_the_text_or_of_a_document_that_is_not_open_puts_out_of_step() -> None:
+    front = Front()
+    front.open("a.py", "one")
+
+    front.peer.handle(Edits("a.py", 2, 0, (Edit(9, 12, "x"),)))
+    front.peer.handle(Edits("b.py", 2, 0, ()))
+
+    assert front.sent == [OutOfStep("a.py"), OutOfStep("b.py")]
+
+
+def test_only_the_version_that_was_asked_about_will_do() -> None:
+    front = Front()
+    front.open("a.py", "one", version=5)
+
+    assert front.text("a.py", 5) == "one"
+    assert (front.text("a.py", 4), front.text("a.py", 6)) == (None, None)
+    assert front.sent == [OutOfStep("a.py"), OutOfStep("a.py")]
+
+
+def test_neighbours_are_those_that_are_here_and_in_step_and_not_too_many() -> None:
+    front = Front()
+    names = [f"{number}.py" for number in range(N_NEIGHBOURS_MAX + 2)]
+    for name in names:
+        front.open(name, "text")
+    front.peer.handle(Edits("1.py", 2, 0, ()))
+
+    found = front.peer.neighbours_for(ask(1, neighbours=("0.py", "1.py", "gone.py", *names[2:])))
+
+    assert [buffer.uri for buffer in found] == ["0.py", *names[2 : N_NEIGHBOURS_MAX - 1]]
+
+
+def test_a_document_has_its_path_where_rules_about_secrets_look() -> None:
+    front = Front()
+    front.open("file:///w/.env", "KEY=1")
+    buffer = front.peer.buffer_for(ask(1, "file:///w/.env"))
+    assert buffer is not None
+
+    document = front.peer.document(buffer)
+
+    assert (document.path, document.text, document.language) == ("/w/file:///w/.env", "KEY=1", "python")
+
+
+def test_what_is_remembered_goes_with_the_document() -> None:
+    front = Front()
+    front.open("a.py")
+    assert front.peer.memory("a.py") == Memory()
+    front.peer.remember("a.py", MEMORY)
+    assert front.peer.memory("a.py") == MEMORY
+    assert front.peer.memory("b.py") == Memory()
+
+    front.peer.handle(Close("a.py"))
+    front.peer.remember("a.py", MEMORY)
+    front.open("a.py")
+    assert front.peer.memory("a.py") == Memory(), "an answer that comes after the close leaves nothing behind"
+
+
+def test_what_is_remembered_goes_with_the_model() -> None:
+    front = Front()
+    front.open("a.py", "x")
+    front.peer.remember("a.py", MEMORY)
+
+    front.peer.forget()
+
+    assert front.peer.memory("a.py") == Memory()
+    assert front.text("a.py", 1) == "x"
+
+
+def test_two_fronts_know_nothing_of_each_other() -> None:
+    one, other = Front(), Front()
+    one.open("a.py", "secret")
+    one.peer.remember("a.py", MEMORY)
+
+    assert other.text("a.py", 1) is None
+    assert other.peer.memory("a.py") == Memory()
+    assert other.peer.neighbours_for(ask(1, neighbours=("a.py",))) == ()

@@ -1,0 +1,91 @@
+"""The status item: busy or not, and one sentence; told when it changes and not more often."""
+
+import pytest
+from treefill.lsp.status import Status, StatusKeeper
+
+LOADING = Status("Normal", True, "loading the model")
+READY = Status("Normal", False, "ready")
+WORKING = Status("Normal", True, "working")
+
+
+class Shown:
+    def __init__(self) -> None:
+        self.states: list[Status] = []
+        self.keeper = StatusKeeper(self.states.append)
+
+
+def test_a_day_of_work_is_told_change_by_change() -> None:
+    shown = Shown()
+    keeper = shown.keeper
+
+    keeper.engine("loading", "")
+    keeper.engine("ready", "a model on an engine")
+    for _ in range(2):
+        keeper.working(True)
+        keeper.working(False)
+    keeper.engine("unloaded", "")
+    keeper.engine("loading", "")
+    keeper.engine("ready", "a model on an engine")
+
+    assert shown.states == [LOADING, READY, WORKING, READY, WORKING, READY, LOADING, READY]
+    assert keeper.current == READY
+
+
+def test_what_does_not_change_is_not_told_again() -> None:
+    shown = Shown()
+
+    for _ in range(3):
+        shown.keeper.engine("ready", "")
+        shown.keeper.working(False)
+    for _ in range(3):
+        shown.keeper.working(True)
+
+    assert shown.states == [READY, WORKING]
+
+
+def test_g20_a_request_that_fails_does_not_leave_the_status_working() -> None:
+    shown = Shown()
+    shown.keeper.engine("ready", "")
+
+    shown.keeper.working(True)
+    shown.keeper.engine("lost", "The core is gone.")
+    shown.keeper.working(False)
+    shown.keeper.engine("ready", "")
+
+    assert shown.states == [READY, WORKING, Status("Warning", False, "The core is gone."), READY]
+
+
+@pytest.mark.parametrize(
+    ("state", "kind"), [("failed", "Error"), ("lost", "Warning"), ("something new", "Warning")]
+)
+def test_what_is_wrong_is_shown_whether_or_not_a_request_is_under_way(state: str, kind: str) -> None:
+    shown = Shown()
+
+    shown.keeper.working(True)
+    shown.keeper.engine(state, "It went wrong.")
+    shown.keeper.working(False)
+    shown.keeper.working(True)
+
+    assert shown.states == [Status(kind, False, "It went wrong.")]
+    assert shown.keeper.sentence == "It went wrong."
+
+
+def test_loading_is_shown_rather_than_working() -> None:
+    shown = Shown()
+
+    shown.keeper.working(True)
+    shown.keeper.engine("loading", "")
+    shown.keeper.engine("ready", "")
+
+    assert shown.states == [LOADING, WORKING]
+
+
+def test_before_there_is_a_core_the_reason_for_nothing_is_that_it_starts() -> None:
+    keeper = StatusKeeper(lambda status: None)
+    assert keeper.sentence == "The core process is being started."
+
+    keeper.engine("failed", "There is no model.")
+    assert keeper.sentence == "There is no model."
+
+    keeper.engine("ready", "a model")
+    assert keeper.sentence == "The core process is being started."
