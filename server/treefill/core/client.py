@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 START_LIMIT_S = 20.0
 """A core that does not listen by then is given up."""
-GREET_LIMIT_S = 5.0
+GREET_LIMIT_S = 10.0
 """What listens and has not answered by then is no core, or one that hangs."""
 BACK_OFF_S = (0.2, 1.0, 4.0, 15.0, 60.0)
 """Before each next try after a core that did not live for `STEADY_S`."""
