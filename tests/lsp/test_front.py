@@ -387,6 +387,26 @@ def test_a_document_that_is_too_large_gives_nothing_and_a_smaller_one_does(
     at_a_desk(story)
 
 
+def test_a_document_that_is_too_large_is_not_sent_until_it_is_smaller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(front_module, "MAX_CHARS", 5)
+
+    async def story(desk: Desk) -> None:
+        desk.link.sent.clear()
+        desk.type("1", 4)
+        desk.type("2", 5)
+        desk.front.open("file:///w/large.py", "python", 1, "too large")
+        assert desk.link.sent == []
+
+        desk.front.change(URI, None, [Change("", Position(0, 2), Position(0, 6))])
+
+        assert [type(message) for message in desk.link.sent] == [Open]
+        assert desk.link.sent[0].text == "x \n"
+
+    at_a_desk(story)
+
+
 # Following the editor.
 
 

@@ -6,6 +6,7 @@ Neither waits for the imports of the other commands.
 import asyncio
 import json
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,6 +45,8 @@ def core_command(
     values = Settings.model_validate(json.loads(settings))
     work = run_core(address, core_identity(values), lambda: make_service(values), values.core_linger_s)
     asyncio.run(work)
+    logging.shutdown()
+    os._exit(0)  # a thread that is stuck in a model must not keep the process
 
 
 def _connection(given: "dict[str, Any]", no_core: bool) -> "Connection":

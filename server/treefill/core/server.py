@@ -1,6 +1,7 @@
 """The core process: one socket, any number of this user's fronts, and an end when the last of them is gone."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -18,6 +19,8 @@ log = logging.getLogger(__name__)
 
 HELLO_LIMIT_S = 5.0
 """A connection that has not said who it is by then is closed."""
+CLOSE_LIMIT_S = 10.0
+"""So long an ending core waits for what is under way."""
 MAX_UNSENT_BYTES = 64_000_000
 """A front that reads so little is hung up on."""
 
@@ -44,7 +47,8 @@ async def run_core(
             log_of(address).unlink(missing_ok=True)
         listener.close()
         server.hang_up()
-        await service.close()
+        with contextlib.suppress(TimeoutError):  # a model that is stuck goes with its process
+            await asyncio.wait_for(service.close(), CLOSE_LIMIT_S)
 
 
 class CoreServer:

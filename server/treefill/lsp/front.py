@@ -128,7 +128,8 @@ class Front:
         if is_cell:
             self._cells.add(uri)
         buffer = self._buffers.open(uri, language, version, text)
-        self._send(self._opening(buffer))
+        if not _is_too_large(buffer):
+            self._send(self._opening(buffer))
 
     def change(self, uri: str, version: int | None, changes: Sequence[Change]) -> None:
         """Follow an edit."""
@@ -145,7 +146,9 @@ class Front:
             self._crashes[uri] = N_CRASHES_TO_QUARANTINE - 1
         if not buffer.is_in_step:
             log.warning("A document's version went back: nothing is suggested until it is opened anew.")
-        elif not before.is_in_step:
+        elif _is_too_large(buffer):
+            pass  # The core is never asked about it; should it shrink again, it is opened anew.
+        elif not before.is_in_step or _is_too_large(before):
             self._send(self._opening(buffer))
         else:
             self._send(Edits(uri, buffer.version, buffer.text.checksum, edits))
@@ -264,7 +267,7 @@ class Front:
             return "out-of-step", "The document's versions went back: close it and open it again."
         if version is not None and version < buffer.version:
             return "out-of-date", "The request is for an earlier version of the document."
-        if len(buffer.text) > MAX_CHARS:
+        if _is_too_large(buffer):
             return "too-large", f"The document is larger than {MAX_CHARS // 1_000_000} MB."
         if self._is_quarantined(uri):
             return (
@@ -325,7 +328,7 @@ class Front:
 
     def _documents(self) -> Iterable[Open]:
         buffers = (self._buffers.get(uri) for uri in self._buffers.uris())
-        return [self._opening(buffer) for buffer in buffers if buffer is not None]
+        return [self._opening(buffer) for buffer in buffers if buffer and not _is_too_large(buffer)]
 
     def _forget(self, uri: str) -> None:
         self._supersede(uri)
@@ -376,3 +379,7 @@ class Front:
         if sentence not in self._told:
             self._told.add(sentence)
             self._tell_user(sentence)
+
+
+def _is_too_large(buffer: Buffer) -> bool:
+    return len(buffer.text) > MAX_CHARS
