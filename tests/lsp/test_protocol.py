@@ -72,6 +72,8 @@ def test_g26_notebook_cells_of_a_notebook_are_completed_and_see_the_cells_above(
     opened = {"notebookDocument": {**notebook, "cells": cells}, "cellTextDocuments": documents}
 
     editor.notify("notebookDocument/didOpen", opened)
+    for number in range(9):  # more than are looked at, and newer
+        editor.open(f"file:///{number}.py", f"n = {number}\n")
     editor.texts[NOTEBOOK + "#W2"] = "mul("
     (item,) = editor.ask(NOTEBOOK + "#W2", {"line": 0, "character": 4})
     assert applied("mul(", item) == "mul(2, 3)"

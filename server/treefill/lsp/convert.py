@@ -71,8 +71,9 @@ def asked_from(params: Any, counts_from_zero: bool) -> Asked | None:
 def counts_trigger_kinds_from_zero(params: Any) -> bool:
     """True where a request shows that its client is VS Code's version 9: its numbers alone tell it only at times."""
     context = _get(params, "context")
-    selected = _get(context, "selectedCompletionInfo")
-    return _get(context, "triggerKind") == 0 or isinstance(_get(selected, "range"), list)
+    selected_range = _get(_get(context, "selectedCompletionInfo"), "range")
+    is_pair = isinstance(selected_range, list) and _bounds_from(selected_range) is not None
+    return _get(context, "triggerKind") == 0 or is_pair
 
 
 def opened_from(item: Any) -> Opened | None:
