@@ -16,7 +16,7 @@ unit: setup
 	@$(BIN)/python -m pytest -q
 
 lsp-test: setup
-	@echo "== the language server, as a process (a few minutes)"
+	@echo "== the language server, as a process (about five minutes)"
 	@$(BIN)/python -m pytest -q -m lsp
 
 real-model: setup models
