@@ -76,6 +76,9 @@ class Typist:
         if key in PAIRS:
             self.closers.append(PAIRS[key])
             return self._insert(key, PAIRS[key])
+        if key in QUOTES and self.text[: self.cursor].endswith(2 * key):
+            self.closers.append(3 * key)
+            return self._insert(key, 3 * key)
         is_word_before = self.text[self.cursor - 1 : self.cursor].isalnum()
         if key in QUOTES and not is_word_before and key not in self.closers:
             self.closers.append(key)

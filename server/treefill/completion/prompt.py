@@ -151,9 +151,10 @@ def split_typed_tail(middle: str, healing: Healing = Healing.TOKEN) -> tuple[str
 def snapshot_suffix(document: Document, offset: int) -> str:
     """The text right of the cursor, without the closers that editors write by themselves."""
     state = cursor_state(document, offset, language_by_id(document.language))
-    _, line_end = line_bounds(document.text, offset)
+    line_start, line_end = line_bounds(document.text, offset)
+    left = document.text[max(line_start, offset - MAX_LINE_CHARS) : offset]
     right = document.text[offset : min(line_end, offset + MAX_LINE_CHARS)]
-    start = offset + auto_closed_length(right, state)
+    start = offset + auto_closed_length(left, right, state)
     return to_lf(document.text[start : start + SNAPSHOT_CHARS])
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from treefill.completion.notebook import code_of
-from treefill.completion.scan import BEFORE_TEXT, CLOSERS, Scan, ScanState, scan, state_at
+from treefill.completion.scan import BEFORE_TEXT, CLOSERS, OPENERS, Scan, ScanState, scan, state_at
 from treefill.syntax.languages import Language, Layout
 from treefill.text import Document, indent_of, indent_width, line_bounds, line_ending_at, to_lf
 
@@ -76,7 +76,7 @@ class Situation:
     @property
     def auto_closed(self) -> str:
         """The run right of the cursor that an editor may have written by itself."""
-        return self.right[: auto_closed_length(self.right, self.state)]
+        return self.right[: auto_closed_length(self.left, self.right, self.state)]
 
     @property
     def is_right_free(self) -> bool:
@@ -179,23 +179,34 @@ def _line_start_after(text: str, at: int, limit: int) -> int:
     return 0 if at == 0 else line_feed + 1 if line_feed >= 0 else at
 
 
-def auto_closed_length(right: str, state: ScanState) -> int:
+def auto_closed_length(left: str, right: str, state: ScanState) -> int:
     """Length of the run of closers at the start of `right` that an editor may have closed by itself.
 
     Brackets, the quote of the string that the cursor is in, and `;` `,` `:` after one of them. A quote
-    outside a string is the user's: it opens one.
+    outside a string is the user's: it opens one. Within a string, only brackets that `left`, the cursor's line up to
+    it, has opened there.
     """
+    enclosing = state.quote or state.hole_quote
     at = 0
-    if state.quote and not right.startswith(state.quote):
-        return 0
     if state.hole_quote:
         at = _n_closers(right, 0)
-    enclosing = state.quote or state.hole_quote
+    elif state.quote:
+        at = min(_n_closers(right, 0), _n_open(left.rpartition(state.quote)[2]))
+    if state.quote and not right.startswith(state.quote, at):
+        return at
     if enclosing and right.startswith(enclosing, at):
         at += len(enclosing)
     while at < len(right) and (right[at] in CLOSERS or (at > 0 and right[at] in ";,:")):
         at += 1
     return at
+
+
+def _n_open(text: str) -> int:
+    """Brackets that the text opens and leaves open, whatever they are."""
+    n_open = 0
+    for character in text:
+        n_open = n_open + 1 if character in OPENERS else max(0, n_open - (character in CLOSERS))
+    return n_open
 
 
 def _n_closers(text: str, at: int) -> int:
