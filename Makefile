@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test unit lsp-test real-model kernels-emulated wheel-test lint fix wheel bench keys abort setup setup-tests
+.PHONY: demo test unit lsp-test real-model kernels-emulated wheel-test lint fix wheel bench keys abort start setup setup-tests
 .PHONY: model models clean
 
 demo: setup
@@ -60,6 +60,9 @@ keys: setup model
 
 abort: setup model
 	@$(BIN)/python bench/abort.py
+
+start: setup model
+	@$(BIN)/python bench/start.py
 
 model: setup
 	@$(BIN)/treefill model pull qwen2.5-coder-0.5b

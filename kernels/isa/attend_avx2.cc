@@ -11,7 +11,8 @@ namespace {
 inline __m256 exponential(__m256 x) {
   x = _mm256_max_ps(_mm256_set1_ps(kExpMin), x);
   x = _mm256_min_ps(_mm256_set1_ps(kExpMax), x);
-  const __m256 n = _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(kLog2E)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  const __m256 n =
+      _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(kLog2E)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   __m256 r = _mm256_fmadd_ps(n, _mm256_set1_ps(-kLn2High), x);
   r = _mm256_fmadd_ps(n, _mm256_set1_ps(-kLn2Low), r);
   __m256 y = _mm256_set1_ps(kExp0);
@@ -27,7 +28,7 @@ inline __m256 exponential(__m256 x) {
 
 inline float sum_lanes(__m256 lanes) {
   const __m128 halves = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps(lanes, 1));  // i + (i + 4)
-  const __m128 pairs = _mm_add_ps(halves, _mm_movehl_ps(halves, halves));                             // even, odd
+  const __m128 pairs = _mm_add_ps(halves, _mm_movehl_ps(halves, halves));                            // even, odd
   return _mm_cvtss_f32(pairs) + _mm_cvtss_f32(_mm_shuffle_ps(pairs, pairs, 1));
 }
 

@@ -1,7 +1,8 @@
 // The exponential function's constants, shared by the instruction sets so that all give the same bits.
 //
-// exp(x) = 2^n · exp(r) with n = round(x / ln 2) and r = x - n ln 2 in two parts (Cody and Waite), |r| <= ln 2 / 2; exp(r)
-// by Cephes' polynomial of degree 5 on r², as its single-precision expf has it. Within 2 units in the last place.
+// exp(x) = 2^n · exp(r) with n = round(x / ln 2) and r = x - n ln 2 in two parts (Cody and Waite), |r| <= ln 2 / 2;
+// exp(r) by Cephes' polynomial of degree 5 on r², as its single-precision expf has it. Within 2 units in the last
+// place.
 
 #ifndef TREEFILL_ISA_EXP_H_
 #define TREEFILL_ISA_EXP_H_

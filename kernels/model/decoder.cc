@@ -49,11 +49,11 @@ void rotate(float* x, const float* cos, const float* sin, int64_t half) {
 
 struct AttendJob {
   AttendFn attend;
-  const float* query;    // [n_rows][n_heads][head_dim]
-  const float* keys;     // [n_kv_heads][n_context][head_dim]
-  const float* values;   // the same
-  float* scores;         // [n_rows * n_heads][n_keys]
-  float* out;            // as query
+  const float* query;   // [n_rows][n_heads][head_dim]
+  const float* keys;    // [n_kv_heads][n_context][head_dim]
+  const float* values;  // the same
+  float* scores;        // [n_rows * n_heads][n_keys]
+  float* out;           // as query
   int64_t n_heads, n_kv_heads, n_context, head_dim, n_before, n_keys;
 };
 
@@ -139,8 +139,8 @@ void Decoder::attend(const DecoderLayer& layer, int64_t layer_index, int64_t n_r
       float* key = key_.data() + (row * shape_.n_kv_heads + head) * dim;
       rotate(key, cos, sin, half);
       std::memcpy(keys_of(layer_index, head) + position * dim, key, size(1, dim) * sizeof(float));
-      std::memcpy(values_of(layer_index, head) + position * dim,
-                  value_.data() + (row * shape_.n_kv_heads + head) * dim, size(1, dim) * sizeof(float));
+      std::memcpy(values_of(layer_index, head) + position * dim, value_.data() + (row * shape_.n_kv_heads + head) * dim,
+                  size(1, dim) * sizeof(float));
     }
   }
 

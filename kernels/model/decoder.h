@@ -1,8 +1,8 @@
 // One decoder of the Llama family (Llama, Qwen2) with its key/value cache: tokens in, logits out.
 //
-// RMSNorm, attention with grouped queries and rotary positions, SwiGLU; int8 products over the mapped weight file. Every
-// row of a batch is computed as if it were alone: the same bits in a prompt of sixty tokens, token by token, after a
-// crop or cold, on any number of threads.
+// RMSNorm, attention with grouped queries and rotary positions, SwiGLU; int8 products over the mapped weight file.
+// Every row of a batch is computed as if it were alone: the same bits in a prompt of sixty tokens, token by token,
+// after a crop or cold, on any number of threads.
 
 #ifndef TREEFILL_MODEL_DECODER_H_
 #define TREEFILL_MODEL_DECODER_H_

@@ -190,7 +190,9 @@ def test_the_core_ends_some_time_after_the_last_front_and_leaves_nothing(tmp_pat
     with_core(tmp_path, story, linger_s=0.15)
 
 
-def test_a_core_that_nobody_comes_to_ends_too(tmp_path: Path) -> None:
+def test_a_core_that_nobody_comes_to_ends_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "FIRST_FRONT_LIMIT_S", 0.1)
+
     async def story(address: Path, room: Room, core: "asyncio.Task[None]") -> None:
         await asyncio.wait_for(core, LIMIT_S)
         assert list(tmp_path.iterdir()) == []
@@ -240,3 +242,14 @@ def test_a_core_that_was_taken_for_dead_leaves_its_successor_alone(tmp_path: Pat
         successor.close()
 
     with_core(tmp_path, story)
+
+
+def test_a_core_that_lingers_for_nobody_waits_for_the_front_that_started_it(tmp_path: Path) -> None:
+    async def story(address: Path, room: Room, core: "asyncio.Task[None]") -> None:
+        await asyncio.sleep(0.2)
+        caller = await Caller.to(address)
+        await caller.greet()
+        caller.writer.close()
+        await asyncio.wait_for(core, LIMIT_S)
+
+    with_core(tmp_path, story, linger_s=0)

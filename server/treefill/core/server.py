@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 HELLO_LIMIT_S = 5.0
 """A connection that has not said who it is by then is closed."""
+FIRST_FRONT_LIMIT_S = 10.0
+"""So long a core waits for the front that has started it, however short it lingers afterwards."""
 CLOSE_LIMIT_S = 10.0
 """So long an ending core waits for what is under way."""
 MAX_UNSENT_BYTES = 64_000_000
@@ -36,7 +38,7 @@ async def run_core(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.ended.set)
-    server.linger()
+    server.linger(max(linger_s, FIRST_FRONT_LIMIT_S))
     try:
         await server.ended.wait()
     finally:
@@ -62,11 +64,11 @@ class CoreServer:
         self._writers: set[asyncio.StreamWriter] = set()
         self._timer: asyncio.TimerHandle | None = None
 
-    def linger(self) -> None:
+    def linger(self, limit_s: float) -> None:
         """End after a while, unless a front comes."""
         self._stop_timer()
         if not self._writers:
-            self._timer = asyncio.get_running_loop().call_later(self._linger_s, self.ended.set)
+            self._timer = asyncio.get_running_loop().call_later(limit_s, self.ended.set)
 
     def hang_up(self) -> None:
         """Close every connection."""
@@ -88,7 +90,7 @@ class CoreServer:
         finally:
             self._writers.discard(writer)
             writer.close()
-            self.linger()
+            self.linger(self._linger_s)
 
     async def _is_greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Say who we are; a front of another version or with other settings needs a core of its own."""
