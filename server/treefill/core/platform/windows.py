@@ -4,15 +4,12 @@ import asyncio
 import contextlib
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-
-assert sys.platform == "win32"
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -74,7 +71,7 @@ def check_peer(writer: asyncio.StreamWriter) -> None:
 def spawn(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
     """Start a process that outlives this one; what it prints goes to the log."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+    flags = sum(getattr(subprocess, name, 0) for name in ("DETACHED_PROCESS", "CREATE_NEW_PROCESS_GROUP"))
     with log.open("ab") as output:
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, creationflags=flags
