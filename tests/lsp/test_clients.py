@@ -256,7 +256,7 @@ def test_settings_that_are_pushed_change_an_answer(start_alone: StartServer) -> 
 def test_an_editor_may_not_set_where_things_lie_or_what_is_secret(
     name: str, start: StartServer, tmp_path: Path
 ) -> None:
-    value: Any = str(tmp_path / "evil") if name.endswith("dir") else ["wheels"]
+    value: Any = str(tmp_path / "evil") if name.endswith("dir") else ["hub"]
     editor = start({"texts": [SIX_LINES]}, options={"treefill": {name: value, "max_lines": 3}})
     editor.wait_ready()
 
