@@ -108,7 +108,8 @@ class Desk:
     ) -> "asyncio.Task[FrontAnswer]":
         """A request that is under way."""
         values: dict[str, Any] = {"is_automatic": True, **more}
-        task = asyncio.create_task(self.front.ask(uri, Position(line, column), **values))
+        request = self.front.take(uri, Position(line, column), **values)
+        task = asyncio.create_task(self.front.answer(request))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         return task
@@ -218,6 +219,17 @@ def test_g10_an_answer_for_a_text_that_is_gone_is_not_shown() -> None:
 
         answer = await task
         assert (answer.items, answer.reason) == ((), "out-of-date")
+
+    at_a_desk(story)
+
+
+def test_a_request_is_about_the_text_as_it_stood_when_the_request_came() -> None:
+    async def story(desk: Desk) -> None:
+        request = desk.front.take(URI, Position(0, 4), is_automatic=True)
+        desk.type("long_", 0)
+
+        assert (await desk.front.answer(request)).reason == "out-of-date"
+        assert desk.link.asks == [], "nobody is asked about a text that is gone"
 
     at_a_desk(story)
 
@@ -626,7 +638,7 @@ def test_a_document_that_is_opened_anew_has_its_chances_again() -> None:
 
 def test_before_there_is_a_core_nothing_is_suggested_and_the_reason_is_told() -> None:
     async def story(desk: Desk) -> None:
-        answer = await desk.front.ask(URI, Position(0, 4), is_automatic=True)
+        answer = await (await desk.ask())
         assert (answer.reason, answer.sentence) == ("no-core", "The core process is being started.")
 
         await desk.connect()

@@ -211,3 +211,32 @@ def test_g18_bursts_of_typing_leave_no_memory_behind(start: StartServer) -> None
         resident.append(sum(process.memory_info().rss for process in processes(editor)))
 
     assert resident[-1] <= 1.05 * resident[1], "the first two warm up"
+
+
+def test_a_request_and_the_edit_behind_it_in_one_piece_are_not_mixed_up(start_alone: StartServer) -> None:
+    """The request is about the text before the edit, also where both arrive together."""
+    editor = start_alone({"texts": ["1"]})
+    editor.wait_ready()
+    editor.open(FILE, "x = \n")
+    place = position_of("x = \n", 4)
+    ask = {
+        "id": 2001,
+        "method": "textDocument/inlineCompletion",
+        "params": {"textDocument": {"uri": FILE}, "position": place, "context": {"triggerKind": 2}},
+    }
+    edit = {
+        "method": "textDocument/didChange",
+        "params": {
+            "textDocument": {"uri": FILE, "version": 2},
+            "contentChanges": [
+                {
+                    "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}},
+                    "text": "long_",
+                }
+            ],
+        },
+    }
+    editor.send_bytes(b"".join(framed({"jsonrpc": "2.0", **message}) for message in (ask, edit)))
+
+    assert editor.wait_for(2001)["result"]["items"] == []
+    editor.wait_until(lambda editor: editor.explain(FILE)["version"] == 2)

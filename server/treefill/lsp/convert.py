@@ -25,7 +25,7 @@ class Asked:
     uri: str
     position: Position
     is_automatic: bool
-    selected: tuple[Position, Position, str] | None
+    selected: tuple[Position, Position, str] | None = None
     """What the editor's own completion list has selected: the range that it replaces, and its text."""
     version: int | None = None
     """The document's version, where the client tells it (as Copilot's clients do)."""
@@ -66,6 +66,12 @@ def asked_from(params: Any, counts_from_zero: bool) -> Asked | None:
     selected = _selected_from(_get(context, "selectedCompletionInfo"))
     version = _number(_get(_get(params, "textDocument"), "version"))
     return Asked(uri, position, kind != invoked, selected, version)
+
+
+def listed_from(params: Any) -> Asked | None:
+    """A completion list's parameters: an editor asks for one by itself."""
+    uri, position = uri_from(params), position_from(_get(params, "position"))
+    return Asked(uri, position, is_automatic=True) if uri is not None and position is not None else None
 
 
 def counts_trigger_kinds_from_zero(params: Any) -> bool:

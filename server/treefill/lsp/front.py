@@ -61,6 +61,24 @@ class FrontAnswer:
     sentence: str = ""
 
 
+_OUT_OF_DATE = FrontAnswer(reason="out-of-date", sentence="The document has changed meanwhile.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrontRequest:
+    """A request as it was understood when it came, of the text as it stood then."""
+
+    uri: str
+    buffer: Buffer | None
+    """None where the document is not open."""
+    offset: int
+    is_automatic: bool
+    selected: Selected | None
+    neighbours: tuple[str, ...]
+    refusal: tuple[str, str]
+    """The reason and the sentence where nothing is even asked, else two empty texts."""
+
+
 @dataclass(slots=True, eq=False)
 class _Pending:
     """A request that the core has not answered."""
@@ -177,7 +195,7 @@ class Front:
         asked = self._explained.get(uri, {"sentence": "Nothing has been asked in this document yet."})
         return {"text": str(buffer.text), "version": buffer.version, "is_in_step": buffer.is_in_step, **asked}
 
-    async def ask(
+    def take(
         self,
         uri: str,
         position: Position,
@@ -186,58 +204,71 @@ class Front:
         selected: tuple[Position, Position, str] | None = None,
         version: int | None = None,
         neighbours: Iterable[str] = (),
-    ) -> FrontAnswer:
-        """What is suggested at a position, or why nothing is. Cancelling the call cancels the request.
+    ) -> FrontRequest:
+        """Look up what is asked about, at once: the next message may be an edit.
 
         `selected` is what the editor's own completion list would replace, and by what; `neighbours` are documents to
         look at before all others.
         """
         buffer = self._buffers.get(uri)
-        refusal = self._refusal(uri, buffer, version)
-        if buffer is None or any(refusal):
-            return self._noted(uri, FrontAnswer(reason=refusal[0], sentence=refusal[1]), {})
-        self._supersede(uri)
-        offset = buffer.text.offset_at(position, self.encoding)
-        typed_through = (
-            self._typed_through.find(uri, buffer.text, offset) if is_automatic and not selected else None
+        return FrontRequest(
+            uri,
+            buffer,
+            buffer.text.offset_at(position, self.encoding) if buffer else 0,
+            is_automatic,
+            self._selected(buffer, selected),
+            tuple(neighbours),
+            self._refusal(uri, buffer, version),
         )
+
+    async def answer(self, request: FrontRequest) -> FrontAnswer:
+        """What is suggested, or why nothing is. Cancelling the call cancels the request."""
+        buffer, uri = request.buffer, request.uri
+        if buffer is None or any(request.refusal):
+            reason, sentence = request.refusal
+            return self._noted(uri, FrontAnswer(reason=reason, sentence=sentence), {})
+        self._supersede(uri)
+        if not self._is_current(buffer):
+            return self._noted(uri, _OUT_OF_DATE, {})
+        typed_through = self._typed_along(buffer, request)
         if typed_through is not None:
             answer = Answer(0, (typed_through,))
             return self._noted(uri, self._front_answer(buffer, answer), {"source": typed_through.source})
         if self._link is None or self._connection is None or not self._link.is_up:
             return self._noted(uri, FrontAnswer(reason="no-core", sentence=self._status.sentence), {})
-        ask = self._ask_of(buffer, offset, is_automatic, self._selected(buffer, selected), tuple(neighbours))
-        answer = await self._asked(ask, buffer, self._connection.limit_s)
-        for item in reversed(answer.items if selected is None else ()):
+        answer = await self._asked(self._ask_of(buffer, request), buffer, self._connection.limit_s)
+        for item in reversed(answer.items if request.selected is None else ()):
             self._typed_through.keep(uri, buffer.text, item)
-        now = self._buffers.get(uri)
-        if now is None or now.version != buffer.version:
-            return FrontAnswer(reason="out-of-date", sentence="The document has changed meanwhile.")
+        if answer.items and not self._is_current(buffer):
+            return _OUT_OF_DATE
         return self._noted(uri, self._front_answer(buffer, answer), answer.explanation)
 
-    def _ask_of(
-        self,
-        buffer: Buffer,
-        offset: int,
-        is_automatic: bool,
-        selected: Selected | None,
-        first: tuple[str, ...],
-    ) -> Ask:
+    def _is_current(self, buffer: Buffer) -> bool:
+        return self._buffers.get(buffer.uri) is buffer
+
+    def _typed_along(self, buffer: Buffer, request: FrontRequest) -> AnswerItem | None:
+        """The rest of a suggestion that is being typed; who asks by hand or has something selected wants another."""
+        if not request.is_automatic or request.selected is not None:
+            return None
+        return self._typed_through.find(buffer.uri, buffer.text, request.offset)
+
+    def _ask_of(self, buffer: Buffer, request: FrontRequest) -> Ask:
         self._n_asked += 1
         path = self._path_of(buffer.uri)
         root = self._root_of(path)
         has_place = root is not None or PurePath(path).is_absolute()
+        first = request.neighbours
         return Ask(
             id=self._n_asked,
             uri=buffer.uri,
             version=buffer.version,
-            offset=offset,
-            is_automatic=is_automatic,
-            n_candidates=1 if is_automatic else N_CANDIDATES,
+            offset=request.offset,
+            is_automatic=request.is_automatic,
+            n_candidates=1 if request.is_automatic else N_CANDIDATES,
             neighbours=self._harmless(self._neighbours(buffer.uri, first) if has_place else first),
             workspace_root=root,
             options=self._connection.options if self._connection else {},
-            selected=selected,
+            selected=request.selected,
         )
 
     async def _asked(self, ask: Ask, buffer: Buffer, limit_s: float) -> Answer:
@@ -295,8 +326,10 @@ class Front:
         end = buffer.text.position_at(item.end, self.encoding)
         return FrontItem(start, end, item.text, item.source)
 
-    def _selected(self, buffer: Buffer, selected: tuple[Position, Position, str] | None) -> Selected | None:
-        if selected is None:
+    def _selected(
+        self, buffer: Buffer | None, selected: tuple[Position, Position, str] | None
+    ) -> Selected | None:
+        if buffer is None or selected is None:
             return None
         start, end, text = selected
         return Selected(

@@ -6,7 +6,8 @@ the front's, and the messages of `TOLERATED` reach their handlers as plain data,
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from lsprotocol import types
@@ -51,6 +52,8 @@ class TolerantServer(LanguageServer):
 class TolerantProtocol(LanguageServerProtocol):
     """See the module."""
 
+    on_arrival: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
+    """What a request's parameters become as soon as they are there; its handler runs later, and is given that."""
     _server: TolerantServer
     _is_initialized = False
 
@@ -108,7 +111,11 @@ class TolerantProtocol(LanguageServerProtocol):
         if data.get("method") not in TOLERATED:
             return self.structure_message(data)
         if "id" in data:
-            return JsonRPCRequestMessage(data["id"], data["method"], self.VERSION, data["params"])
+            params = data["params"]
+            read = self.on_arrival.get(data["method"])
+            return JsonRPCRequestMessage(
+                data["id"], data["method"], self.VERSION, read(params) if read else params
+            )
         return JsonRPCNotification(data["method"], self.VERSION, data["params"])
 
     def _refuse(self, message_id: Any, code: int, sentence: str) -> None:

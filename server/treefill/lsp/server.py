@@ -19,7 +19,7 @@ from pygls.uris import to_fs_path
 from treefill import __version__
 from treefill.core.link import Connection
 from treefill.lsp import convert
-from treefill.lsp.front import Front
+from treefill.lsp.front import Front, FrontRequest
 from treefill.lsp.notebooks import NotebookChange, Notebooks
 from treefill.lsp.parent import outlives
 from treefill.lsp.progress import LoadingProgress
@@ -134,6 +134,11 @@ class Session:
         # Names that Copilot's language server has made customary. They carry nothing that changes an answer yet.
         for name in ("didShowCompletion", "didPartiallyAcceptCompletion", "didFocus"):
             on(f"textDocument/{name}", _take_note)
+        # The edit behind a request may have been made before the request's handler runs.
+        self._protocol.on_arrival = {
+            types.TEXT_DOCUMENT_INLINE_COMPLETION: self._take_inline,
+            types.TEXT_DOCUMENT_COMPLETION: self._take_listed,
+        }
         self.server.command(convert.ACCEPTED_COMMAND)(partial(_take_note))
         self.server.command(EXPLAIN_COMMAND)(partial(self._explain))
 
@@ -234,31 +239,34 @@ class Session:
 
     # Requests.
 
-    async def _inline_completion(self, params: Any) -> dict[str, Any]:
+    def _take_inline(self, params: Any) -> FrontRequest | None:
         self._counts_from_zero |= convert.counts_trigger_kinds_from_zero(params)
-        asked = convert.asked_from(params, self._counts_from_zero)
+        return self._take(convert.asked_from(params, self._counts_from_zero))
+
+    async def _inline_completion(self, request: FrontRequest | None) -> dict[str, Any]:
+        if request is None:
+            return {"items": []}
+        return convert.inline_list(await self._front.answer(request), request.uri)
+
+    def _take_listed(self, params: Any) -> FrontRequest | None:
+        return self._take(convert.listed_from(params))
+
+    async def _completion(self, request: FrontRequest | None) -> dict[str, Any]:
+        if request is None:
+            return {"isIncomplete": True, "items": []}
+        return convert.completion_list(await self._front.answer(request))
+
+    def _take(self, asked: convert.Asked | None) -> FrontRequest | None:
         if asked is None:
             log.warning("A request without a document or position was answered with nothing.")
-            return {"items": []}
-        answer = await self._front.ask(
+            return None
+        return self._front.take(
             asked.uri,
             asked.position,
             is_automatic=asked.is_automatic,
             selected=asked.selected,
             version=asked.version,
             neighbours=self._notebooks.cells_near(asked.uri),
-        )
-        return convert.inline_list(answer, asked.uri)
-
-    async def _completion(self, params: Any) -> dict[str, Any]:
-        uri = convert.uri_from(params)
-        position = convert.position_from(params.get("position")) if isinstance(params, dict) else None
-        if uri is None or position is None:
-            log.warning("A request without a document or position was answered with nothing.")
-            return {"isIncomplete": True, "items": []}
-        near = self._notebooks.cells_near(uri)
-        return convert.completion_list(
-            await self._front.ask(uri, position, is_automatic=True, neighbours=near)
         )
 
     def _explain(self, *arguments: Any) -> dict[str, Any]:
