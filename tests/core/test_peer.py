@@ -75,7 +75,7 @@ def test_what_only_a_core_may_say_is_ignored() -> None:
     for message in (
         Hello("1", "a"),
         Welcome("1", "a", 1),
-        Started(1),
+        Started(1, "a.py"),
         Answer(1),
         OutOfStep("a.py"),
         EngineState("x"),

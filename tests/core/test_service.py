@@ -26,7 +26,7 @@ def test_a_request_is_started_and_answered() -> None:
         ]
         assert (answer.reason, answer.sentence) == ("", "")
         assert answer.explanation["raw_text"] == "1 + 2"
-        assert window.sent.index(Started(1)) < window.sent.index(answer)
+        assert window.sent.index(Started(1, "a.py")) < window.sent.index(answer)
 
     in_a_room(story)
 
@@ -44,7 +44,7 @@ def test_of_two_requests_for_a_document_the_newer_one_wins() -> None:
         assert (await window.answer(3)).items
         reasons = {number: answer.reason for number, answer in window.answers.items()}
         assert reasons == {2: Reason.CANCELLED, 1: Reason.CANCELLED, 3: ""}
-        assert Started(2) not in window.sent, "what waits and is overtaken costs nothing"
+        assert Started(2, "a.py") not in window.sent, "what waits and is overtaken costs nothing"
 
     in_a_room(story)
 
@@ -113,7 +113,7 @@ def test_a_request_cancelled_in_the_queue_never_runs() -> None:
         assert window.answers[2].reason == Reason.CANCELLED
         room.engine.gate.set()
         assert (await window.answer(1)).items
-        assert Started(2) not in window.sent
+        assert Started(2, "b.py") not in window.sent
 
     in_a_room(story)
 

@@ -62,7 +62,7 @@ MESSAGES = {
     ),
     Cancel: st.builds(Cancel, NUMBER),
     OutOfStep: st.builds(OutOfStep, TEXT),
-    Started: st.builds(Started, NUMBER),
+    Started: st.builds(Started, NUMBER, TEXT),
     Answer: st.builds(Answer, NUMBER, st.lists(ITEM, max_size=3).map(tuple), TEXT, TEXT, TABLE),
     EngineState: st.builds(EngineState, TEXT, TEXT),
 }

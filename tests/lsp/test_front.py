@@ -276,7 +276,7 @@ async def _answered(desk: Desk, task: "asyncio.Task[FrontAnswer]") -> FrontAnswe
 def test_answers_that_nobody_waits_for_are_ignored() -> None:
     async def story(desk: Desk) -> None:
         task = await desk.ask()
-        for message in (Answer(99), Started(99), Ask(1, URI, 1, 0, True, 1, (), None, {}), Close(URI)):
+        for message in (Answer(99), Started(99, URI), Ask(1, URI, 1, 0, True, 1, (), None, {}), Close(URI)):
             desk.link.events.on_message(message)
         assert not task.done()
         desk.link.answer(1)
@@ -578,7 +578,7 @@ async def crash(desk: Desk, is_started: bool = True, uri: str = URI) -> None:
     """The core dies over a request, and comes up again."""
     task = await desk.ask(uri=uri)
     if is_started:
-        desk.link.events.on_message(Started(desk.link.asks[-1].id))
+        desk.link.events.on_message(Started(desk.link.asks[-1].id, uri))
     desk.link.die()
     assert (await task).items == ()
     desk.link.come_up()
@@ -605,6 +605,58 @@ def test_a_document_that_kills_the_core_twice_is_left_alone_until_it_is_edited()
         assert (await (await desk.ask())).reason == "quarantined", "one more chance, and only one"
 
         desk.type("2", 4)
+        assert (await _answered(desk, await desk.ask())).items
+
+    at_a_desk(story)
+
+
+def test_a_core_that_dies_after_nobody_waits_any_more_is_still_this_documents_doing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A core that hangs ends seconds after its request was given up; who types has asked anew by then."""
+    monkeypatch.setattr(front_module, "LIMIT_MARGIN_S", 0.01)
+
+    async def story(desk: Desk) -> None:
+        await desk.connect(limit_s=0.01)
+        given_up = await desk.ask()
+        desk.link.events.on_message(Started(desk.link.asks[-1].id, URI))
+        assert (await given_up).reason == "too-slow"
+        desk.link.die()
+        desk.link.come_up()
+
+        cancelled = await desk.ask()
+        desk.link.events.on_message(Started(desk.link.asks[-1].id, URI))
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        desk.link.die()
+        desk.link.come_up()
+        assert (await (await desk.ask())).reason == "quarantined"
+
+        desk.type("1", 4)
+        superseded = await desk.ask()
+        desk.link.events.on_message(Started(desk.link.asks[-1].id, URI))
+        desk.type("2", 4)
+        newer = await desk.ask()
+        desk.link.die()
+        desk.link.come_up()
+        assert [(await task).reason for task in (superseded, newer)] == ["superseded", "core-lost"]
+        assert (await (await desk.ask())).reason == "quarantined"
+
+    at_a_desk(story)
+
+
+def test_a_core_that_has_answered_dies_of_something_else() -> None:
+    async def story(desk: Desk) -> None:
+        for _ in range(4):
+            cancelled = await desk.ask()
+            ask_id = desk.link.asks[-1].id
+            desk.link.events.on_message(Started(ask_id, URI))
+            cancelled.cancel()
+            await asyncio.wait([cancelled])
+            desk.link.events.on_message(Answer(ask_id, reason="cancelled"))
+            desk.link.die()
+            desk.link.come_up()
+
         assert (await _answered(desk, await desk.ask())).items
 
     at_a_desk(story)

@@ -102,9 +102,10 @@ class OutOfStep:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The request is under way: should the core die now, it may be because of this document."""
+    """The request is under way: should the core die before its answer, it may be because of this document."""
 
     id: int
+    uri: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ class Service:
         if engine is None:
             job.decline(Reason.NO_MODEL, self._state.sentence)
             return
-        job.peer.send(Started(job.ask.id))
+        job.peer.send(Started(job.ask.id, job.ask.uri))
         self._running = job
         # By then the engine has stopped by itself, unless a single step takes longer.
         limit_s = self._request_limit_s + STOP_GRACE_S

@@ -79,14 +79,18 @@ class FrontRequest:
     """The reason and the sentence where nothing is even asked, else two empty texts."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Pending:
-    """A request that the core has not answered."""
+    """A request that the editor waits for."""
 
-    id: int
+    ask: Ask
     buffer: Buffer
     answer: "asyncio.Future[Answer]"
-    is_started: bool = False
+
+    @property
+    def id(self) -> int:
+        """The request's number."""
+        return self.ask.id
 
 
 class Front:
@@ -107,6 +111,8 @@ class Front:
         self._buffers = BufferStore()
         self._typed_through = TypedThrough()
         self._pending: dict[int, _Pending] = {}
+        self._running: dict[int, str] = {}
+        """What the core has begun and not answered, with its document; nobody may wait for it any more."""
         self._n_asked = 0
         self._cells: set[str] = set()
         self._crashes: dict[str, int] = {}
@@ -134,6 +140,7 @@ class Front:
     async def _leave(self, sentence: str) -> None:
         for pending in list(self._pending.values()):
             self._resolve(pending, Answer(pending.id, reason="core-lost", sentence=sentence))
+        self._running.clear()
         link, self._link = self._link, None
         if link is not None:
             await link.close()
@@ -272,7 +279,7 @@ class Front:
         )
 
     async def _asked(self, ask: Ask, buffer: Buffer, limit_s: float) -> Answer:
-        pending = _Pending(ask.id, buffer, asyncio.get_running_loop().create_future())
+        pending = _Pending(ask, buffer, asyncio.get_running_loop().create_future())
         self._pending[ask.id] = pending
         self._status.working(True)
         self._send(ask)
@@ -370,10 +377,12 @@ class Front:
 
     def _on_message(self, message: Message) -> None:
         match message:
-            case Answer(id=answer_id) if answer_id in self._pending:
-                self._resolve(self._pending[answer_id], message)
-            case Started(id=answer_id) if answer_id in self._pending:
-                self._pending[answer_id].is_started = True
+            case Answer(id=ask_id):
+                self._running.pop(ask_id, None)
+                if ask_id in self._pending:
+                    self._resolve(self._pending[ask_id], message)
+            case Started(ask_id, uri):
+                self._running[ask_id] = uri
             case OutOfStep(uri):
                 buffer = self._buffers.get(uri)
                 if buffer is not None and buffer.is_in_step:
@@ -391,10 +400,11 @@ class Front:
         """The core is gone: what was under way is declined, and who was under way twice is left alone."""
         self._status.engine("lost", sentence)
         self._tell_once(sentence)
-        for pending in list(self._pending.values()):
-            if pending.is_started:
-                uri = pending.buffer.uri
+        for uri in self._running.values():
+            if self._buffers.get(uri) is not None:
                 self._crashes[uri] = self._crashes.get(uri, 0) + 1
+        self._running.clear()
+        for pending in list(self._pending.values()):
             self._resolve(pending, Answer(pending.id, reason="core-lost", sentence=sentence))
 
     def _send(self, message: Message) -> None:
