@@ -509,6 +509,41 @@ def test_an_answer_that_comes_late_is_kept_for_who_types_along() -> None:
     at_a_desk(story)
 
 
+def test_an_answer_for_another_text_or_for_other_settings_is_not_kept() -> None:
+    async def story(desk: Desk) -> None:
+        n_asks = 0
+        for happens in (
+            lambda: desk.front.close_document(URI),
+            lambda: desk.front.open(URI, "python", 1, "x = \n"),
+            lambda: desk.front.lose_track(URI),
+        ):
+            task = await desk.ask()
+            n_asks += 1
+            desk.link.answer(n_asks)
+            happens()  # the answer has come, and its request has not been told yet
+            assert (await task).items == ()
+            desk.front.open(URI, "python", 1, "x = \n")
+            await _answered(desk, await desk.ask())
+            n_asks += 1
+            assert len(desk.link.asks) == n_asks
+            desk.front.open(URI, "python", 1, "x = \n")
+
+        task = await desk.ask()
+        desk.front.lose_track(URI)
+        desk.link.answer(desk.link.asks[-1].id)
+        assert (await task).reason == "out-of-date"
+        assert not desk.front._typed_through._kept
+
+        desk.front.open(URI, "python", 1, "x = \n")
+        task = await desk.ask()
+        await desk.connect(options={"mode": "line"})
+        desk.link.answer(desk.link.asks[-1].id)
+        assert (await task).items
+        assert not desk.front._typed_through._kept
+
+    at_a_desk(story)
+
+
 def test_an_invoked_request_and_other_settings_ask_anew() -> None:
     async def story(desk: Desk) -> None:
         await _answered(desk, await desk.ask())

@@ -244,8 +244,6 @@ class Front:
         if self._link is None or self._connection is None or not self._link.is_up:
             return self._noted(uri, FrontAnswer(reason="no-core", sentence=self._status.sentence), {})
         answer = await self._asked(self._ask_of(buffer, request), buffer, self._connection.limit_s)
-        for item in reversed(answer.items if request.selected is None else ()):
-            self._typed_through.keep(uri, buffer.text, item)
         if answer.items and not self._is_current(buffer):
             return _OUT_OF_DATE
         return self._noted(uri, self._front_answer(buffer, answer), answer.explanation)
@@ -380,6 +378,7 @@ class Front:
             case Answer(id=ask_id):
                 self._running.pop(ask_id, None)
                 if ask_id in self._pending:
+                    self._keep(self._pending[ask_id], message)
                     self._resolve(self._pending[ask_id], message)
             case Started(ask_id, uri):
                 self._running[ask_id] = uri
@@ -395,6 +394,18 @@ class Front:
                     self._tell_once(notice)
             case _:
                 pass
+
+    def _keep(self, pending: _Pending, answer: Answer) -> None:
+        """Remember what is suggested, before anything else happens to its document.
+
+        Who has typed the next key meanwhile may be typing along; not who was at another text or with other settings.
+        """
+        buffer = self._buffers.get(pending.ask.uri)
+        is_followed = buffer is not None and buffer.is_in_step
+        is_as_set = self._connection is not None and pending.ask.options == self._connection.options
+        if is_followed and is_as_set and pending.ask.selected is None:
+            for item in reversed(answer.items):
+                self._typed_through.keep(pending.ask.uri, pending.buffer.text, item)
 
     def _on_lost(self, sentence: str) -> None:
         """The core is gone: what was under way is declined, and who was under way twice is left alone."""
