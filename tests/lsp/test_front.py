@@ -473,6 +473,23 @@ def test_what_is_explained_has_the_document_and_the_last_answer() -> None:
     at_a_desk(story)
 
 
+def test_an_older_requests_end_does_not_hide_how_the_newest_came_about() -> None:
+    async def story(desk: Desk) -> None:
+        await _answered(desk, await desk.ask())
+        older = await desk.ask(is_automatic=False)
+        assert (await (await desk.ask())).items[0].source == "typed through"
+        assert (await older).reason == "superseded"
+        assert desk.front.explain(URI)["source"] == "typed through"
+
+        late = await desk.ask(is_automatic=False)
+        desk.type("9", 4)
+        desk.link.answer(desk.link.asks[-1].id)
+        assert (await late).reason == "out-of-date"
+        assert desk.front.explain(URI)["reason"] == "out-of-date", "and what came to nothing is told, too"
+
+    at_a_desk(story)
+
+
 # Typed through.
 
 

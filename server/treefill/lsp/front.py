@@ -68,6 +68,8 @@ _OUT_OF_DATE = FrontAnswer(reason="out-of-date", sentence="The document has chan
 class FrontRequest:
     """A request as it was understood when it came, of the text as it stood then."""
 
+    number: int
+    """Later ones have higher numbers."""
     uri: str
     buffer: Buffer | None
     """None where the document is not open."""
@@ -113,10 +115,12 @@ class Front:
         self._pending: dict[int, _Pending] = {}
         self._running: dict[int, str] = {}
         """What the core has begun and not answered, with its document; nobody may wait for it any more."""
+        self._n_taken = 0
         self._n_asked = 0
         self._cells: set[str] = set()
         self._crashes: dict[str, int] = {}
-        self._explained: dict[str, dict[str, Any]] = {}
+        self._explained: dict[str, tuple[int, dict[str, Any]]] = {}
+        """How the newest request in a document came about, and that request's number."""
         self._told: set[str] = set()
         self._status = StatusKeeper(tell_status)
 
@@ -199,7 +203,8 @@ class Front:
         buffer = self._buffers.get(uri)
         if buffer is None:
             return {"sentence": "The document is not open."}
-        asked = self._explained.get(uri, {"sentence": "Nothing has been asked in this document yet."})
+        nothing = {"sentence": "Nothing has been asked in this document yet."}
+        _, asked = self._explained.get(uri, (0, nothing))
         return {"text": str(buffer.text), "version": buffer.version, "is_in_step": buffer.is_in_step, **asked}
 
     def take(
@@ -217,8 +222,10 @@ class Front:
         `selected` is what the editor's own completion list would replace, and by what; `neighbours` are documents to
         look at before all others.
         """
+        self._n_taken += 1
         buffer = self._buffers.get(uri)
         return FrontRequest(
+            self._n_taken,
             uri,
             buffer,
             buffer.text.offset_at(position, self.encoding) if buffer else 0,
@@ -233,20 +240,20 @@ class Front:
         buffer, uri = request.buffer, request.uri
         if buffer is None or any(request.refusal):
             reason, sentence = request.refusal
-            return self._noted(uri, FrontAnswer(reason=reason, sentence=sentence), {})
+            return self._noted(request, FrontAnswer(reason=reason, sentence=sentence), {})
         self._supersede(uri)
         if not self._is_current(buffer):
-            return self._noted(uri, _OUT_OF_DATE, {})
+            return self._noted(request, _OUT_OF_DATE, {})
         typed_through = self._typed_along(buffer, request)
         if typed_through is not None:
             answer = Answer(0, (typed_through,))
-            return self._noted(uri, self._front_answer(buffer, answer), {"source": typed_through.source})
+            return self._noted(request, self._front_answer(buffer, answer), {"source": typed_through.source})
         if self._link is None or self._connection is None or not self._link.is_up:
-            return self._noted(uri, FrontAnswer(reason="no-core", sentence=self._status.sentence), {})
+            return self._noted(request, FrontAnswer(reason="no-core", sentence=self._status.sentence), {})
         answer = await self._asked(self._ask_of(buffer, request), buffer, self._connection.limit_s)
         if answer.items and not self._is_current(buffer):
-            return _OUT_OF_DATE
-        return self._noted(uri, self._front_answer(buffer, answer), answer.explanation)
+            return self._noted(request, _OUT_OF_DATE, answer.explanation)
+        return self._noted(request, self._front_answer(buffer, answer), answer.explanation)
 
     def _is_current(self, buffer: Buffer) -> bool:
         return self._buffers.get(buffer.uri) is buffer
@@ -341,9 +348,12 @@ class Front:
             buffer.text.offset_at(start, self.encoding), buffer.text.offset_at(end, self.encoding), text
         )
 
-    def _noted(self, uri: str, answer: FrontAnswer, explanation: dict[str, Any]) -> FrontAnswer:
-        if self._buffers.get(uri) is not None:
-            self._explained[uri] = {"reason": answer.reason, "sentence": answer.sentence, **explanation}
+    def _noted(self, request: FrontRequest, answer: FrontAnswer, explanation: dict[str, Any]) -> FrontAnswer:
+        """The answer, kept for who asks how it came about; an older request's may come after a newer one's."""
+        newest, _ = self._explained.get(request.uri, (0, {}))
+        if self._buffers.get(request.uri) is not None and request.number >= newest:
+            told = {"reason": answer.reason, "sentence": answer.sentence, **explanation}
+            self._explained[request.uri] = request.number, told
         return answer
 
     def _neighbours(self, uri: str, first: tuple[str, ...]) -> tuple[str, ...]:
