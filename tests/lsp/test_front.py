@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -439,6 +440,21 @@ def test_each_edit_reaches_the_core_with_the_texts_checksum() -> None:
     at_a_desk(story)
 
 
+def test_a_thousand_edits_at_once_reach_the_core_as_the_text_that_they_come_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(desk: Desk) -> None:
+        place = Position(0, 4)
+        desk.front.change(URI, 2, [Change("1", place, place)] * (front_module.MAX_EDITS + 1))
+        assert desk.link.sent[-1] == Open(URI, "/w/a.py", "python", 2, f"x = {'1' * 1001}\n")
+
+        monkeypatch.setattr(front_module, "MAX_CHARS", 10)
+        desk.front.change(URI, 3, [Change("123456"), Change("x = \n")])
+        assert desk.link.sent[-1] == Open(URI, "/w/a.py", "python", 3, "x = \n")
+
+    at_a_desk(story)
+
+
 def test_a_mirror_that_is_out_of_step_is_sent_the_text_anew() -> None:
     async def story(desk: Desk) -> None:
         desk.type("1", 4)
@@ -622,6 +638,25 @@ def test_a_core_that_is_lost_answers_what_was_under_way_with_nothing_and_is_told
         ]
         assert (await _answered(desk, await desk.ask(5))).items
         assert desk.statuses[-1] == Status("Normal", False, "ready")
+
+    at_a_desk(story)
+
+
+def test_a_core_that_dies_again_long_afterwards_is_told_of_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(front_module, "time", SimpleNamespace(monotonic=lambda: now))
+
+    async def story(desk: Desk) -> None:
+        nonlocal now
+        for _ in range(5):  # one trouble, however often it is tried
+            desk.link.die("It is gone.")
+            now += front_module.QUIET_S - 1
+        assert desk.told == ["It is gone."]
+
+        now += 1
+        desk.link.come_up()
+        desk.link.die("It is gone.")
+        assert desk.told == ["It is gone."] * 2
 
     at_a_desk(story)
 

@@ -6,6 +6,8 @@ with nothing. No handler of the protocol decides anything that is not decided he
 
 import asyncio
 import logging
+import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -28,7 +30,7 @@ from treefill.core.messages import (
 )
 from treefill.lsp.status import Status, StatusKeeper
 from treefill.lsp.typed_through import TypedThrough
-from treefill.text import Buffer, BufferStore, Change, Position, PositionEncoding
+from treefill.text import Buffer, BufferStore, Change, Edit, Position, PositionEncoding
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +40,10 @@ N_CRASHES_TO_QUARANTINE = 2
 N_NEIGHBOURS = 8
 N_CANDIDATES = 3
 """Suggestions to choose from, where the user has asked."""
+QUIET_S = 300.0
+"""A sentence is shown again once it has not come for so long: then something else has gone wrong."""
+MAX_EDITS = 1_000
+"""After more at once the core is sent the whole text."""
 LIMIT_MARGIN_S = 2.0
 """Beyond the core's own limit: a core that is silent for so long is not waited for."""
 
@@ -121,7 +127,8 @@ class Front:
         self._crashes: dict[str, int] = {}
         self._explained: dict[str, tuple[int, dict[str, Any]]] = {}
         """How the newest request in a document came about, and that request's number."""
-        self._told: set[str] = set()
+        self._told: dict[str, float] = {}
+        """Sentences that were shown, and when each came last."""
         self._status = StatusKeeper(tell_status)
 
     async def connect(self, connection: Connection) -> None:
@@ -177,7 +184,7 @@ class Front:
             log.warning("A document's version went back: nothing is suggested until it is opened anew.")
         elif _is_too_large(buffer):
             pass  # The core is never asked about it; should it shrink again, it is opened anew.
-        elif not before.is_in_step or _is_too_large(before):
+        elif not before.is_in_step or _is_too_large(before) or _is_much(edits):
             self._send(self._opening(buffer))
         else:
             self._send(Edits(uri, buffer.version, buffer.text.checksum, edits))
@@ -440,9 +447,15 @@ class Front:
 
     def _tell_once(self, sentence: str) -> None:
         log.warning("%s", sentence)
-        if sentence not in self._told:
-            self._told.add(sentence)
+        now = time.monotonic()
+        if now - self._told.get(sentence, -math.inf) >= QUIET_S:
             self._tell_user(sentence)
+        self._told[sentence] = now
+
+
+def _is_much(edits: Sequence[Edit]) -> bool:
+    """True where the whole text is less to send than the way to it."""
+    return len(edits) > MAX_EDITS or sum(len(edit.text) for edit in edits) > MAX_CHARS
 
 
 def _is_too_large(buffer: Buffer) -> bool:
