@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefill import __version__
 from treefill.errors import BadSetting
-from treefill.settings import Settings, default_file, load_settings, without_protected
+from treefill.settings import Settings, default_file, load_settings, settings_from, without_protected
 
 if TYPE_CHECKING:
     from treefill.completion import CompletionRequest
@@ -108,7 +108,7 @@ def make_request(
     from treefill.completion import Budgets, CompletionRequest, Mode
     from treefill.engine.api import Sampling
 
-    s = Settings.model_validate(dict(options))
+    s = settings_from(options)
     return CompletionRequest(
         document=document,
         offset=offset,

@@ -184,6 +184,14 @@ def load_settings(
     return LoadedSettings(settings, {name: origins.get(name, "default") for name in Settings.model_fields})
 
 
+def settings_from(options: Mapping[str, Any]) -> Settings:
+    """What `Settings.request_options` was made of. Raises `BadSetting` where it can't have been."""
+    try:
+        return Settings.model_validate(dict(options))
+    except ValidationError as error:
+        raise BadSetting(_sentence(error, {name: "request" for name in options})) from None
+
+
 def without_protected(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What may be taken from an editor, and a sentence for each setting that may not."""
     refused = [name for name in PROTECTED_SETTINGS if given.get(name) is not None]

@@ -113,6 +113,11 @@ class Room:
         self.n_hangs += 1
         self.engine.gate.set()
 
+    @property
+    def n_peers(self) -> int:
+        """Fronts that are connected."""
+        return len(self.service._peers)
+
     def window(self, *uris: str) -> Window:
         """A front with these documents open."""
         window = Window(self.service)

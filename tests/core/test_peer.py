@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from treefill.completion import Anchor, Memory
 from treefill.core.messages import (
+    N_NEIGHBOURS,
     Answer,
     Ask,
     Cancel,
@@ -19,8 +20,8 @@ from treefill.core.messages import (
     Started,
     Welcome,
 )
-from treefill.core.peer import N_NEIGHBOURS_MAX, Peer
-from treefill.text import BufferStore, Change, Edit, PositionEncoding, Text
+from treefill.core.peer import Peer
+from treefill.text import BufferStore, Change, Document, Edit, PositionEncoding, Text
 
 from tests.core.room import ask
 from tests.text.utf16_twin import NEW_TEXTS, POSITIONS, TEXTS
@@ -52,8 +53,8 @@ class Front:
         self.peer.handle(Open(uri, f"/w/{uri}", "python", version, text))
 
     def text(self, uri: str, version: int) -> str | None:
-        buffer = self.peer.buffer_for(ask(1, uri, version))
-        return None if buffer is None else str(buffer.text)
+        snapshot = self.peer.snapshot_for(ask(1, uri, version))
+        return None if snapshot is None else snapshot.document().text
 
 
 def test_what_the_front_says_is_done_or_handed_on() -> None:
@@ -144,25 +145,38 @@ def test_only_the_version_that_was_asked_about_will_do() -> None:
 
 def test_neighbours_are_those_that_are_here_and_in_step_and_not_too_many() -> None:
     front = Front()
-    names = [f"{number}.py" for number in range(N_NEIGHBOURS_MAX + 2)]
+    names = [f"{number}.py" for number in range(N_NEIGHBOURS + 2)]
     for name in names:
         front.open(name, "text")
     front.peer.handle(Edits("1.py", 2, 0, ()))
 
     found = front.peer.neighbours_for(ask(1, neighbours=("0.py", "1.py", "gone.py", *names[2:])))
 
-    assert [buffer.uri for buffer in found] == ["0.py", *names[2 : N_NEIGHBOURS_MAX - 1]]
+    assert [snapshot.buffer.uri for snapshot in found] == ["0.py", *names[2 : N_NEIGHBOURS - 1]]
 
 
 def test_a_document_has_its_path_where_rules_about_secrets_look() -> None:
     front = Front()
     front.open("file:///w/.env", "KEY=1")
-    buffer = front.peer.buffer_for(ask(1, "file:///w/.env"))
-    assert buffer is not None
+    snapshot = front.peer.snapshot_for(ask(1, "file:///w/.env"))
+    assert snapshot is not None
 
-    document = front.peer.document(buffer)
+    document = snapshot.document()
 
     assert (document.path, document.text, document.language) == ("/w/file:///w/.env", "KEY=1", "python")
+
+
+def test_a_document_that_was_asked_about_stays_as_it_was() -> None:
+    front = Front()
+    front.peer.handle(Open("a.py", "/w/a.py", "python", 1, "x", is_cell=True))
+    snapshot = front.peer.snapshot_for(ask(1))
+    (beside,) = front.peer.neighbours_for(ask(1, neighbours=("a.py",)))
+    assert snapshot is not None
+
+    front.peer.handle(Open("a.py", "/elsewhere", "sql", 2, "y"))
+    front.peer.handle(Close("a.py"))
+
+    assert snapshot.document() == beside.document() == Document("/w/a.py", "x", "python", is_cell=True)
 
 
 def test_what_is_remembered_goes_with_the_document() -> None:

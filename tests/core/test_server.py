@@ -83,7 +83,7 @@ def test_a_front_is_welcomed_told_of_the_model_and_answered(tmp_path: Path) -> N
             pass
         assert answer.items[0].text == "1 + 2"
         caller.writer.close()
-        await until(lambda: room.service.n_peers == 0)
+        await until(lambda: room.n_peers == 0)
 
     with_core(tmp_path, story)
 
@@ -97,7 +97,7 @@ def test_a_front_of_another_version_or_with_other_settings_is_told_who_this_is_a
         caller.say(hello)
         assert isinstance(await caller.hear(), Welcome)
         assert await caller.is_hung_up_on()
-        assert (room.service.n_peers, room.n_loads) == (0, 0)
+        assert (room.n_peers, room.n_loads) == (0, 0)
         caller.writer.close()
 
     with_core(tmp_path, story)
@@ -113,7 +113,7 @@ def test_what_is_no_front_is_hung_up_on(
         caller = await Caller.to(address)
         caller.writer.write(words)
         assert await caller.is_hung_up_on()
-        assert room.service.n_peers == 0
+        assert room.n_peers == 0
         caller.writer.close()
 
     with_core(tmp_path, story)
@@ -127,7 +127,7 @@ def test_a_front_that_talks_nonsense_later_is_hung_up_on_and_others_are_not(tmp_
         await other.greet()
         one.writer.write(b"\xff" * 8)
         assert await one.is_hung_up_on()
-        await until(lambda: room.service.n_peers == 1)
+        await until(lambda: room.n_peers == 1)
         other.say(Open("a.py", "/w/a.py", "python", 1, "x = \n"), ask(1))
         while not isinstance(await other.hear(), Answer):
             pass
@@ -164,12 +164,12 @@ def test_a_front_that_does_not_read_is_hung_up_on(tmp_path: Path, monkeypatch: p
     async def story(address: Path, room: Room, core: "asyncio.Task[None]") -> None:
         caller = await Caller.to(address)
         await caller.greet()
-        await until(lambda: room.service.n_peers == 1)
+        await until(lambda: room.n_peers == 1)
         caller.writer.transport.pause_reading()  # type: ignore[attr-defined]
         (peer,) = room.service._peers
         for _ in range(100):
             peer.send(EngineState("ready", "x" * 10_000))
-        await until(lambda: room.service.n_peers == 0)
+        await until(lambda: room.n_peers == 0)
         caller.writer.close()
 
     with_core(tmp_path, story)

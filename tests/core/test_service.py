@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from treefill.completion import Reason
+from treefill.core import jobs as jobs_module
 from treefill.core import service as service_module
 from treefill.core.messages import Answer, Cancel, Close, Edits, EngineState, OutOfStep, Selected, Started
 from treefill.core.service import N_WAITING_MAX
@@ -161,13 +162,13 @@ def test_a_window_that_leaves_takes_its_requests_with_it() -> None:
         await room.begun()
         leaving.ask(2, "b.py")
         staying.ask(1)
-        assert room.service.n_peers == 2
+        assert room.n_peers == 2
         leaving.peer.leave()
         await room.begun(2)
         room.engine.gate.set()
 
         assert (await staying.answer(1)).items
-        assert room.service.n_peers == 1
+        assert room.n_peers == 1
         assert room.engine.n_entered == 2, "what waited for the window that left is not worked on"
         assert 2 not in leaving.answers
 
@@ -421,9 +422,39 @@ def test_options_that_cannot_be_are_declined() -> None:
     async def story(room: Room) -> None:
         window = room.window()
         window.ask(1, options={"mode": "poetry"})
-        window.ask(2, offset=99)
+        answer = await window.answer(1)
+        assert answer.reason == Reason.BAD_REQUEST
+        assert answer.sentence.startswith("The setting mode is 'poetry' (request): ")
 
-        assert (await window.answer(2)).reason == Reason.ENGINE_FAILED
+        window.ask(2, offset=99)
+        assert (await window.answer(2)).reason == Reason.BAD_REQUEST
+        assert "offset 99 is outside /w/a.py" in window.answers[2].sentence
+        window.ask(3)
+        assert (await window.answer(3)).items
+
+    in_a_room(story)
+
+
+def test_an_answer_that_cannot_be_sent_is_answered_with_nothing_and_the_next_one_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def breaks(*_: object) -> dict[str, object]:
+        raise ValueError("secret text")
+
+    async def story(room: Room) -> None:
+        room.engine.gate.clear()
+        window = room.window("a.py", "b.py")
+        window.ask(1, "a.py")
+        await room.begun()
+        window.ask(2, "b.py")
+        with monkeypatch.context() as patch:
+            patch.setattr(jobs_module, "told", breaks)
+            room.engine.gate.set()
+            answer = await window.answer(1)
+        assert answer == Answer(
+            1, reason=Reason.ENGINE_FAILED, sentence="The answer could not be sent (ValueError)."
+        )
+        await window.answer(2)
         window.ask(3)
         assert (await window.answer(3)).items
 

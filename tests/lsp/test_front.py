@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from treefill.core.link import Connection, LinkEvents
 from treefill.core.messages import (
+    N_NEIGHBOURS,
     Answer,
     AnswerItem,
     Ask,
@@ -26,7 +27,7 @@ from treefill.core.messages import (
 from treefill.core.peer import Peer
 from treefill.lsp import front as front_module
 from treefill.lsp.convert import path_of
-from treefill.lsp.front import N_CANDIDATES, N_NEIGHBOURS, Front, FrontAnswer
+from treefill.lsp.front import N_CANDIDATES, Front, FrontAnswer
 from treefill.lsp.status import Status
 from treefill.text import Change, Edit, Position, PositionEncoding, Text
 

@@ -31,6 +31,7 @@ class Reason(StrEnum):
     BUSY = "busy"
     TOO_SLOW = "too-slow"
     OUT_OF_STEP = "out-of-step"
+    BAD_REQUEST = "bad-request"
     NO_MODEL = "no-model"
     ENGINE_FAILED = "engine-failed"
     EMPTY = "empty"

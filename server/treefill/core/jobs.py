@@ -5,13 +5,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from treefill.completion import CompletionRequest, Declined, Explanation, Reason, Suggestion, complete_next
+from treefill.completion import (
+    CompletionRequest,
+    Declined,
+    Explanation,
+    Memory,
+    Reason,
+    Suggestion,
+    complete_next,
+)
 from treefill.core.messages import Answer, AnswerItem, Ask, Selected
 from treefill.engine.api import CancelFlag, Engine, Generation
-from treefill.text import Buffer, Document
+from treefill.text import Document
 
 if TYPE_CHECKING:
-    from treefill.core.peer import Peer
+    from treefill.core.peer import Peer, Snapshot
 
 
 class MakeRequest(Protocol):
@@ -38,9 +46,9 @@ class Job:
 
     peer: "Peer"
     ask: Ask
-    buffer: Buffer
+    snapshot: "Snapshot"
     """The document at the version that was asked about."""
-    neighbours: tuple[Buffer, ...]
+    neighbours: tuple["Snapshot", ...]
     flag: CancelFlag = field(default_factory=CancelFlag)
     is_late: bool = False
     """True once the time limit has stopped it."""
@@ -51,25 +59,25 @@ class Job:
         return id(self.peer), self.ask.uri
 
     def complete(
-        self, engine: Engine, make_request: MakeRequest, time_limit_s: float
-    ) -> tuple[Suggestion | Declined, ...]:
-        """Run the completion. Called on the engine's side, so that joining a large text holds up nobody."""
+        self, engine: Engine, make_request: MakeRequest, time_limit_s: float, memory: Memory
+    ) -> tuple[tuple[Suggestion | Declined, ...], Memory]:
+        """Run the completion: what came of it, and what is to be remembered.
+
+        Called beside the event loop, so that joining a large text holds up nobody; it sees the peer's mirror no more.
+        """
         ask = self.ask
-        document = self.peer.document(self.buffer)
+        document = self.snapshot.document()
         text, offset = with_selected(document.text, ask.offset, ask.selected)
         request = make_request(
             ask.options,
             replace(document, text=text),
             offset,
-            neighbours=tuple(map(self.peer.document, self.neighbours)),
+            neighbours=tuple(neighbour.document() for neighbour in self.neighbours),
             workspace_root=Path(ask.workspace_root) if ask.workspace_root else None,
             n_candidates=ask.n_candidates,
             is_automatic=ask.is_automatic and ask.selected is None,
         )
-        request = replace(request, time_limit_s=time_limit_s)
-        answers, memory = complete_next(request, engine, self.flag, self.peer.memory(ask.uri))
-        self.peer.remember(ask.uri, memory)
-        return answers
+        return complete_next(replace(request, time_limit_s=time_limit_s), engine, self.flag, memory)
 
     def answer(self, answers: tuple[Suggestion | Declined, ...]) -> None:
         """Send what came of it."""

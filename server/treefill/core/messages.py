@@ -8,6 +8,9 @@ from typing import Any
 
 from treefill.text import Edit
 
+N_NEIGHBOURS = 8
+"""Documents beside the asked one that are named and looked at, the most recently edited first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hello:

@@ -1,16 +1,37 @@
 """One front as the core sees it: its documents, and what is remembered of each."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from treefill.completion import Memory, Reason
-from treefill.core.messages import Answer, Ask, Cancel, Close, Edits, Message, Open, OutOfStep
+from treefill.core.messages import (
+    N_NEIGHBOURS,
+    Answer,
+    Ask,
+    Cancel,
+    Close,
+    Edits,
+    Message,
+    Open,
+    OutOfStep,
+)
 from treefill.errors import BadInput
 from treefill.syntax.languages import language_in_editor
 from treefill.text import Buffer, BufferStore, Document
 
-N_NEIGHBOURS_MAX = 8
-"""Documents beside the asked one that are looked at, the most recently edited first."""
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A document as it stood when something was asked. The mirror goes on; this may be read beside the event loop."""
+
+    buffer: Buffer
+    path: str
+    is_cell: bool
+
+    def document(self) -> Document:
+        """The same as completion knows documents; joins its text, which takes a while for a large one."""
+        language = language_in_editor(self.buffer.language, self.path).id
+        return Document(self.path, str(self.buffer.text), language, self.is_cell)
 
 
 class Peer:
@@ -59,25 +80,18 @@ class Peer:
         """Answer a request with nothing and why."""
         self.send(Answer(ask_id, reason=reason, sentence=sentence))
 
-    def buffer_for(self, ask: Ask) -> Buffer | None:
+    def snapshot_for(self, ask: Ask) -> Snapshot | None:
         """The document asked about, if it is here at that version; else the front is told to open it anew."""
         buffer = self._buffers.get(ask.uri)
         if buffer is None or buffer.version != ask.version or not buffer.is_in_step:
             self.send(OutOfStep(ask.uri))
             return None
-        return buffer
+        return self._snapshot(buffer)
 
-    def neighbours_for(self, ask: Ask) -> tuple[Buffer, ...]:
+    def neighbours_for(self, ask: Ask) -> tuple[Snapshot, ...]:
         """The other documents that the front names and that are here."""
-        found = (self._buffers.get(uri) for uri in ask.neighbours[:N_NEIGHBOURS_MAX])
-        return tuple(buffer for buffer in found if buffer is not None and buffer.is_in_step)
-
-    def document(self, buffer: Buffer) -> Document:
-        """The buffer as completion knows documents."""
-        opened = self._opened.get(buffer.uri)
-        path = opened.path if opened else buffer.uri
-        language = language_in_editor(buffer.language, path).id
-        return Document(path, str(buffer.text), language, opened.is_cell if opened else False)
+        found = (self._buffers.get(uri) for uri in ask.neighbours[:N_NEIGHBOURS])
+        return tuple(self._snapshot(buffer) for buffer in found if buffer is not None and buffer.is_in_step)
 
     def memory(self, uri: str) -> Memory:
         """What earlier requests in the document have left."""
@@ -91,6 +105,10 @@ class Peer:
     def forget(self) -> None:
         """Drop what is remembered: it is told in one model's tokens, and another one may come."""
         self._memories.clear()
+
+    def _snapshot(self, buffer: Buffer) -> Snapshot:
+        opened = self._opened[buffer.uri]
+        return Snapshot(buffer, opened.path, opened.is_cell)
 
     def _edit(self, edits: Edits) -> None:
         try:

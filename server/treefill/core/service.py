@@ -12,12 +12,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from treefill.completion import Reason, nearest_missing
+from treefill.completion import Declined, Reason, Suggestion, nearest_missing
 from treefill.core.jobs import Job, MakeRequest
 from treefill.core.messages import Ask, EngineState, Message, Started
 from treefill.core.peer import Peer
 from treefill.engine.api import Engine
-from treefill.errors import TreefillError
+from treefill.errors import BadInput, TreefillError
 
 T = TypeVar("T")
 
@@ -60,11 +60,6 @@ class Service:
         self._unload_timer: asyncio.TimerHandle | None = None
         self._is_closing = False
 
-    @property
-    def n_peers(self) -> int:
-        """Fronts that are connected."""
-        return len(self._peers)
-
     def connect(self, send: Callable[[Message], None]) -> Peer:
         """Take up a front. The model is loaded at once: the first request should not wait for it."""
         peer = Peer(send, ask=self.ask, cancel=self.cancel, leave=self.leave)
@@ -75,11 +70,11 @@ class Service:
 
     def ask(self, peer: Peer, ask: Ask) -> None:
         """Queue a request; an older one for the same document makes way."""
-        buffer = peer.buffer_for(ask)
-        if buffer is None:
+        snapshot = peer.snapshot_for(ask)
+        if snapshot is None:
             peer.decline(ask.id, Reason.OUT_OF_STEP, "The document has changed meanwhile.")
             return
-        job = Job(peer, ask, buffer, peer.neighbours_for(ask))
+        job = Job(peer, ask, snapshot, peer.neighbours_for(ask))
         older = self._waiting.pop(job.key, None)
         if older is not None:
             older.decline(Reason.CANCELLED, "A newer request took over.")
@@ -170,21 +165,35 @@ class Service:
         limit_s = self._request_limit_s + STOP_GRACE_S
         limit = asyncio.get_running_loop().call_later(limit_s, self._stop_late, job)
         try:
-            answers = await self._on_thread(
-                lambda: job.complete(engine, self._make_request, self._request_limit_s)
-            )
-        except Exception as error:  # whatever a model does, the next request is answered
-            # The kind alone: an error's text may quote what the user wrote.
-            log.error("A request failed: %s.", type(error).__name__)
-            job.decline(Reason.ENGINE_FAILED, f"The model could not be run ({type(error).__name__}).")
-        else:
-            if job.is_late:
-                job.decline(Reason.TOO_SLOW, f"The model took longer than {self._request_limit_s:g} s.")
-            else:
-                job.answer(answers)
+            answers = await self._answers(job, engine)
         finally:
             limit.cancel()
             self._running = None
+        try:
+            job.answer(answers)
+        except Exception as error:  # what can't be sent is answered, too
+            log.error("An answer could not be sent: %s.", type(error).__name__)
+            job.decline(Reason.ENGINE_FAILED, f"The answer could not be sent ({type(error).__name__}).")
+
+    async def _answers(self, job: Job, engine: Engine) -> tuple[Suggestion | Declined, ...]:
+        """Let the model write; whatever it does, there is an answer."""
+        # Read now and not when it was asked: the request before has added to it.
+        memory = job.peer.memory(job.ask.uri)
+        try:
+            answers, memory = await self._on_thread(
+                lambda: job.complete(engine, self._make_request, self._request_limit_s, memory)
+            )
+        except BadInput as error:
+            return (Declined(Reason.BAD_REQUEST, str(error)),)
+        except Exception as error:
+            # The kind alone: an error's text may quote what the user wrote.
+            log.error("A request failed: %s.", type(error).__name__)
+            return (Declined(Reason.ENGINE_FAILED, f"The model could not be run ({type(error).__name__})."),)
+        job.peer.remember(job.ask.uri, memory)
+        if job.is_late and not any(isinstance(answer, Suggestion) for answer in answers):
+            sentence = f"The model took longer than {self._request_limit_s:g} s."
+            return (Declined(Reason.TOO_SLOW, sentence),)
+        return answers
 
     def _stop_late(self, job: Job) -> None:
         job.is_late = True

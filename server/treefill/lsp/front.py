@@ -15,6 +15,7 @@ from typing import Any
 
 from treefill.core.link import Connection, Link, LinkEvents
 from treefill.core.messages import (
+    N_NEIGHBOURS,
     Answer,
     AnswerItem,
     Ask,
@@ -37,7 +38,6 @@ log = logging.getLogger(__name__)
 MAX_CHARS = 30_000_000
 """Nothing is suggested in larger documents."""
 N_CRASHES_TO_QUARANTINE = 2
-N_NEIGHBOURS = 8
 N_CANDIDATES = 3
 """Suggestions to choose from, where the user has asked."""
 QUIET_S = 300.0
