@@ -32,10 +32,14 @@ class WaitingEngine(ScriptedEngine):
         self.n_entered = 0
         self.n_closed = 0
         self.n_at_once = 0
+        self.gate_after: int | None = None
+        """After so many generations the gate closes."""
         self.fails_with: Exception | None = None
         self._heeds_flag = heeds_flag
 
     def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
+        if self.n_entered == self.gate_after:
+            self.gate.clear()
         self.n_entered += 1
         self.n_at_once += 1
         assert self.n_at_once == 1, "one generation runs at a time"

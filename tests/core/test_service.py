@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -474,6 +475,36 @@ def test_a_request_that_takes_too_long_is_stopped_and_the_next_one_answered() ->
         window.ask(2)
         assert (await window.answer(2)).items
         assert room.n_hangs == 0
+
+    in_a_room(story, lambda: Room(request_limit_s=0.05))
+
+
+def test_candidates_share_the_time_limit_and_those_that_are_finished_are_sent() -> None:
+    async def story(room: Room) -> None:
+        def slowly(_middle: str) -> str:
+            time.sleep(0.3)
+            return f"{room.engine.n_entered}"
+
+        room.engine = WaitingEngine(slowly)
+        window = room.window()
+        window.ask(1, is_automatic=False, n_candidates=3)
+        answer = await window.answer(1)
+
+        assert [item.text for item in answer.items] == ["1", "2"], "the third is not begun"
+        first, second = (request.time_limit_s for request in room.engine.requests)
+        assert second <= first - 0.3
+
+    in_a_room(story, lambda: Room(request_limit_s=0.5))
+
+
+def test_a_candidate_that_is_stopped_late_does_not_take_the_others_along() -> None:
+    async def story(room: Room) -> None:
+        room.engine.gate_after = 1
+        window = room.window()
+        window.ask(1, is_automatic=False, n_candidates=3)
+        answer = await window.answer(1)
+
+        assert [item.text for item in answer.items] == ["1 + 2"]
 
     in_a_room(story, lambda: Room(request_limit_s=0.05))
 

@@ -89,8 +89,12 @@ def _is_unhealable(answer: Answer) -> bool:
 
 
 def _with_more(first: Answer, plan: Plan, engine: Engine, cancel: CancelFlag) -> tuple[Answer, ...]:
-    """The first answer and, where more were asked for, other suggestions than it."""
-    answers = [first, *(carry_out(plan, engine, cancel, sampling) for sampling in _further(plan.request))]
+    """The first answer and, where more were asked for and there is time, other suggestions than it."""
+    answers = [first]
+    for sampling in _further(plan.request):
+        if cancel.is_cancelled or not plan.seconds_left:
+            break
+        answers.append(carry_out(plan, engine, cancel, sampling))
     suggestions: dict[str, Suggestion] = {}
     for answer in answers:
         if isinstance(answer, Suggestion):
@@ -117,7 +121,7 @@ def _generate(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
         forced=plan.prompt.forced,
         begun=plan.begun,
         is_begun_whole=plan.is_begun_whole,
-        time_limit_s=request.time_limit_s,
+        time_limit_s=plan.seconds_left,
         max_new_tokens=request.max_new_tokens,
         sampling=sampling or request.sampling,
         should_stop=stop_rule(plan.mode, plan.situation, request.max_lines),

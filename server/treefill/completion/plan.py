@@ -3,6 +3,7 @@
 Look around, hold back what is not worth asking, choose the mode, the anchor, the neighbours and the prompt.
 """
 
+import math
 import time
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -52,13 +53,21 @@ class Plan:
     """True where the model itself ended after them."""
     source: str = "decoded"
     """Of the suggestion that will come of it."""
+    deadline_s: float = math.inf
+    """By the clock of `time.perf_counter`: then no further token is begun, nor a further candidate."""
+
+    @property
+    def seconds_left(self) -> float:
+        """What the model may still take."""
+        return max(0.0, self.deadline_s - time.perf_counter())
 
 
 def plan_completion(
     request: CompletionRequest, vocabulary: Vocabulary, n_context: int, previous_anchor: Anchor | None = None
 ) -> Plan | Declined:
-    """Decide what the model is asked; nothing is decoded."""
+    """Decide what the model is asked; nothing is decoded. The request's time runs from here."""
     watch = Stopwatch()
+    deadline_s = time.perf_counter() + request.time_limit_s
     request = _in_its_language(_before_line_ending(request))
     document = request.document
     pattern = is_secret(document.path, request.secret_patterns)
@@ -84,7 +93,17 @@ def plan_completion(
     watch.lap("prompt")
 
     plan = Plan(
-        request, situation, mode, layout, anchor, budgets, prompt, neighbours, refusals, watch.timings_ms
+        request,
+        situation,
+        mode,
+        layout,
+        anchor,
+        budgets,
+        prompt,
+        neighbours,
+        refusals,
+        watch.timings_ms,
+        deadline_s=deadline_s,
     )
     if not prompt.ids:
         sentence = "There is no text before the cursor, and the model cannot fill in a middle."

@@ -83,7 +83,7 @@ class CompletionRequest:
     sampling: Sampling = field(default_factory=Sampling)
     n_candidates: int = 1
     time_limit_s: float = math.inf
-    """Seconds that the model may take; what it has written by then is made the best of."""
+    """Seconds that all candidates together may take; what is written by then is made the best of."""
     is_automatic: bool = False
     """True where nobody asked: then it is held back where a suggestion would make no sense (`trigger.py`)."""
     reuse: bool = True
