@@ -4,11 +4,13 @@ from dataclasses import dataclass, field
 
 import pytest
 from treefill.completion import CompletionRequest, Declined, Memory, Suggestion, complete_next
-from treefill.engine.api import CancelFlag, GenerateRequest, Generation
+from treefill.completion.plan import Plan, plan_completion
+from treefill.completion.recycle import go_on
+from treefill.engine.api import CancelFlag, Finish, GenerateRequest, Generation
 from treefill.text import Document
 
 from tests.helpers.contract import assert_sound
-from tests.helpers.scripted_engine import ScriptedEngine
+from tests.helpers.scripted_engine import ByteVocabulary, ScriptedEngine
 
 
 class CancelsAfter(ScriptedEngine):
@@ -167,3 +169,32 @@ def test_line_endings_of_the_document_are_typed_along() -> None:
         "def f(n):\r\n    if n < 2:\r\n        return"
     )
     assert typist.n_decoded == 1
+
+
+def test_half_an_emoji_is_asked_about_anew() -> None:
+    """Editors send an emoji as two halves; the first may come when only a part of a character is written."""
+    half_written = Generation("", (240,), Finish.CANCELLED, 1, 0, 1, 1, 0.0, 0.0)
+    before, after = (
+        plan_completion(
+            CompletionRequest(Document("a.py", text, "python"), len(text)), ByteVocabulary(), 4096
+        )
+        for text in ('x = "', 'x = "\ud83d')
+    )
+    assert isinstance(before, Plan)
+    assert isinstance(after, Plan)
+
+    assert go_on(after, Memory().with_answer(before, half_written)) is None
+
+
+def test_what_is_remembered_holds_no_other_documents() -> None:
+    document = Document("/w/a.py", "total = count(", "python")
+    other = Document("/w/b.py", "def count(total): ...\n" * 5, "python")
+    request = CompletionRequest(document, len(document.text), neighbours=(other,))
+    engine = ScriptedEngine("1)")
+
+    (answer,), memory = complete_next(request, engine, CancelFlag(), Memory())
+
+    assert any(part.name.startswith("neighbour") for part in answer.explanation.parts)
+    (decoded,) = memory.decoded
+    assert (decoded.plan.request.neighbours, decoded.plan.neighbours) == ((), ())
+    assert memory.n_chars == len(document.text)

@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from treefill.completion import Anchor, Memory
+from treefill.completion import Anchor, CompletionRequest, Memory
+from treefill.completion.plan import Plan, plan_completion
+from treefill.completion.recycle import Decoded
+from treefill.core import peer as peer_module
 from treefill.core.messages import (
     N_NEIGHBOURS,
     Answer,
@@ -21,12 +25,15 @@ from treefill.core.messages import (
     Welcome,
 )
 from treefill.core.peer import Peer
+from treefill.engine.api import Finish, Generation
 from treefill.text import BufferStore, Change, Document, Edit, PositionEncoding, Text
 
 from tests.core.room import ask
+from tests.helpers.scripted_engine import ByteVocabulary
 from tests.text.utf16_twin import NEW_TEXTS, POSITIONS, TEXTS
 
 MEMORY = Memory(Anchor("/w/a.py", "line", 0, 0, ""))
+GENERATION = Generation(")", (41,), Finish.END, 1, 0, 1, 1, 0.0, 0.0)
 
 
 @dataclass
@@ -191,6 +198,21 @@ def test_what_is_remembered_goes_with_the_document() -> None:
     front.peer.remember("a.py", MEMORY)
     front.open("a.py")
     assert front.peer.memory("a.py") == Memory(), "an answer that comes after the close leaves nothing behind"
+
+
+def test_beyond_the_limit_what_was_remembered_first_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer_module, "MAX_MEMORY_CHARS", 25)
+    front = Front()
+    plan = plan_completion(
+        CompletionRequest(Document("/w/a.py", "x = (1 + 2", "python"), 10), ByteVocabulary(), 4096
+    )
+    assert isinstance(plan, Plan)
+    memory = Memory(plan.anchor, (Decoded(plan, GENERATION),))
+    for uri in ("a.py", "b.py", "a.py", "c.py"):
+        front.open(uri)
+        front.peer.remember(uri, memory)
+
+    assert [front.peer.memory(uri) == memory for uri in ("a.py", "b.py", "c.py")] == [True, False, True]
 
 
 def test_what_is_remembered_goes_with_the_model() -> None:

@@ -12,7 +12,7 @@ from treefill.completion.plan import Plan
 from treefill.completion.request import Anchor, CompletionRequest
 from treefill.completion.situation import Situation
 from treefill.engine.api import Finish, Generation
-from treefill.text import to_lf
+from treefill.text import to_lf, without_surrogates
 
 MAX_KEPT = 8
 MAX_KEPT_CHARS = 4_000_000
@@ -41,7 +41,12 @@ class Memory:
         if generation is None or generation.finish is Finish.UNHEALABLE or not generation.token_ids:
             return Memory(plan.anchor, self.decoded)
         n_kept = min(MAX_KEPT, 1 + MAX_KEPT_CHARS // (1 + len(plan.request.document.text)))
-        return Memory(plan.anchor, (Decoded(plan, generation), *self.decoded)[:n_kept])
+        return Memory(plan.anchor, (Decoded(_without_others(plan), generation), *self.decoded)[:n_kept])
+
+    @property
+    def n_chars(self) -> int:
+        """Characters of documents that are kept with it."""
+        return sum(len(decoded.plan.request.document.text) for decoded in self.decoded)
 
 
 def go_on(plan: Plan, memory: Memory) -> Plan | None:
@@ -64,7 +69,8 @@ def go_on(plan: Plan, memory: Memory) -> Plan | None:
 def typed_since(earlier: Plan, now: Plan) -> str | None:
     """What was typed at the cursor between two requests, with line feeds; None where anything else changed.
 
-    What an editor closes by itself right of the cursor counts as nothing.
+    What an editor closes by itself right of the cursor counts as nothing. Half an emoji, which some editors send
+    before its other half, is nothing that a model can have written.
     """
     before, after = earlier.request, now.request
     if before.document.path != after.document.path or _options(before) != _options(after):
@@ -79,7 +85,14 @@ def typed_since(earlier: Plan, now: Plan) -> str | None:
         return None
     is_same_left = new.startswith(old[: before.offset])
     is_same_right = is_same_left and new.endswith(old[old_rest:])
-    return to_lf(new[before.offset : after.offset]) if is_same_right else None
+    typed = to_lf(new[before.offset : after.offset])
+    return typed if is_same_right and typed == without_surrogates(typed) else None
+
+
+def _without_others(plan: Plan) -> Plan:
+    """The plan without other documents: going on never looks at them again, and they may be large."""
+    request = replace(plan.request, neighbours=())
+    return replace(plan, request=request, neighbours=(), refusals=())
 
 
 def _agrees(generation: Generation, typed: str) -> bool:

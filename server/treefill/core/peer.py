@@ -19,6 +19,9 @@ from treefill.errors import BadInput
 from treefill.syntax.languages import language_in_editor
 from treefill.text import Buffer, BufferStore, Document
 
+MAX_MEMORY_CHARS = 32_000_000
+"""What is remembered of all documents keeps so many characters of them; beyond that the oldest is forgotten."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -52,6 +55,7 @@ class Peer:
         self._opened: dict[str, Open] = {}
         """What a document was opened as, without its text."""
         self._memories: dict[str, Memory] = {}
+        """The one that was added to last comes last."""
 
     def handle(self, message: Message) -> None:
         """Do what the front says. What only a core may say is ignored."""
@@ -99,12 +103,19 @@ class Peer:
 
     def remember(self, uri: str, memory: Memory) -> None:
         """Keep that for the next one."""
-        if self._buffers.get(uri) is not None:
-            self._memories[uri] = memory
+        self._memories.pop(uri, None)
+        if self._buffers.get(uri) is None:
+            return
+        self._memories[uri] = memory
+        while len(self._memories) > 1 and self._n_kept_chars() > MAX_MEMORY_CHARS:
+            del self._memories[next(iter(self._memories))]
 
     def forget(self) -> None:
         """Drop what is remembered: it is told in one model's tokens, and another one may come."""
         self._memories.clear()
+
+    def _n_kept_chars(self) -> int:
+        return sum(memory.n_chars for memory in self._memories.values())
 
     def _snapshot(self, buffer: Buffer) -> Snapshot:
         opened = self._opened[buffer.uri]
