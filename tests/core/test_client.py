@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import pytest
 from treefill.core import client as client_module
-from treefill.core import platform
+from treefill.core import platform, wire
 from treefill.core.client import BACK_OFF_S, STEADY_S, CoreClient, connect_or_start
 from treefill.core.link import LinkEvents
-from treefill.core.messages import Cancel, EngineState, Hello, Message, Open, Welcome
+from treefill.core.messages import Cancel, Close, EngineState, Hello, Message, Open, Welcome
 from treefill.core.place import CorePlace
 from treefill.core.platform import posix
 from treefill.core.wire import encode, read_message
@@ -429,6 +429,35 @@ def test_a_core_that_talks_nonsense_is_left(home: Home) -> None:
         assert front.losses[0].startswith("The core process was left: A frame of 4294967295")
 
     run(story())
+
+
+def test_a_message_that_is_too_long_costs_itself_alone(
+    home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard = []
+
+    async def core(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_message(reader)
+        writer.write(WELCOME)
+        heard.append(await read_message(reader))
+        await reader.read()
+        writer.close()
+
+    async def story() -> None:
+        front, link = Front(), CoreClient(home.place())
+        async with home.listener(core):
+            link.start(front.events)
+            await until(lambda: link.is_up)
+            monkeypatch.setattr(wire, "MAX_HEADER_BYTES", 500)
+            link.send(Close("secret" * 100))
+            link.send(Cancel(1))
+            await until(lambda: heard)
+            await link.close()
+        assert (heard, front.losses) == ([Cancel(1)], [])
+
+    run(story())
+    assert "A message (Close) was not sent" in caplog.text
+    assert "secret" not in caplog.text
 
 
 def test_hanging_up_is_no_loss(home: Home) -> None:

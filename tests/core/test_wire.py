@@ -305,3 +305,13 @@ def test_nothing_is_unpickled() -> None:
     assert not Trap.is_sprung
     pickle.loads(pickled)
     assert Trap.is_sprung, "the trap itself works"
+
+
+def test_what_the_other_end_would_refuse_is_not_even_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MAX_HEADER_BYTES", 1_000)
+    monkeypatch.setattr(wire, "MAX_PAYLOAD_BYTES", 1_000)
+
+    for message in (Close("a" * 1_000), Open("a", "a", "python", 1, "x" * 1_001)):
+        with pytest.raises(BadFrame, match="longer than any of ours"):
+            encode(message)
+    assert read(encode(Open("a", "a", "python", 1, "x" * 1_000)))

@@ -46,9 +46,13 @@ class CoreClient:
         return self._writer is not None and not self._writer.is_closing()
 
     def send(self, message: Message) -> None:
-        """Write one frame, or drop it where no core is connected."""
-        if self._writer is not None and not self._writer.is_closing():
+        """Write one frame, or drop it where no core is connected or none would take it."""
+        if self._writer is None or self._writer.is_closing():
+            return
+        try:
             self._writer.write(encode(message))
+        except BadFrame as error:
+            log.warning("A message (%s) was not sent: %s", type(message).__name__, error)
 
     async def close(self) -> None:
         """Hang up; the core lingers for the next front."""

@@ -16,7 +16,12 @@ from treefill.completion import (
 )
 from treefill.core.messages import Answer, AnswerItem, Ask, Selected
 from treefill.engine.api import CancelFlag, Engine, Generation
+from treefill.errors import BadInput
 from treefill.text import Document
+
+MAX_TOLD_CHARS = 6_000
+"""Of each text in an explanation; more of its middle is left out."""
+MAX_TOLD_REFUSALS = 50
 
 if TYPE_CHECKING:
     from treefill.core.peer import Peer, Snapshot
@@ -83,9 +88,7 @@ class Job:
         """Send what came of it."""
         first = answers[0]
         items = tuple(
-            item_of(answer, self.ask.offset, self.ask.selected)
-            for answer in answers
-            if isinstance(answer, Suggestion)
+            item_of(answer, self.ask.selected) for answer in answers if isinstance(answer, Suggestion)
         )
         declined = first if isinstance(first, Declined) else None
         self.peer.send(
@@ -104,33 +107,41 @@ class Job:
 
 
 def with_selected(text: str, offset: int, selected: Selected | None) -> tuple[str, int]:
-    """The text and cursor as they would be once the editor's own selected completion is accepted."""
+    """The text and cursor as they would be once the editor's own selected completion is accepted.
+
+    Raises `BadInput` where the cursor is not in what is to be replaced: no suggestion could go on from there.
+    """
     if selected is None:
         return text, offset
-    start = min(max(0, selected.start), len(text))
-    end = min(max(start, selected.end), len(text))
-    return text[:start] + selected.text + text[end:], start + len(selected.text)
+    if not 0 <= selected.start <= offset <= selected.end <= len(text):
+        raise BadInput(
+            f"The selected completion replaces {selected.start} to {selected.end}; the cursor is at {offset}."
+        )
+    return (
+        text[: selected.start] + selected.text + text[selected.end :],
+        selected.start + len(selected.text),
+    )
 
 
-def item_of(suggestion: Suggestion, offset: int, selected: Selected | None) -> AnswerItem:
+def item_of(suggestion: Suggestion, selected: Selected | None) -> AnswerItem:
     """The suggestion in offsets of the document as it is; it goes on with what is selected."""
     if selected is None:
         return AnswerItem(suggestion.start, suggestion.end, suggestion.text, suggestion.source)
     n_replaced = suggestion.end - suggestion.start
     text = selected.text + suggestion.text
-    return AnswerItem(selected.start, max(offset, selected.end) + n_replaced, text, suggestion.source)
+    return AnswerItem(selected.start, selected.end + n_replaced, text, suggestion.source)
 
 
 def told(explanation: Explanation, generation: Generation | None) -> dict[str, Any]:
-    """An explanation as plain data."""
+    """An explanation as plain data, short enough for a frame."""
     plain: dict[str, Any] = {
         "mode": explanation.mode,
         "layout": explanation.layout,
-        "parts": [[part.name, part.text, part.n_tokens] for part in explanation.parts],
-        "forced": explanation.forced,
-        "refusals": [[refusal.path, refusal.reason] for refusal in explanation.refusals],
-        "raw_text": explanation.raw_text,
-        "steps": [[step.name, step.before, step.after] for step in explanation.steps],
+        "parts": [[part.name, _trimmed(part.text), part.n_tokens] for part in explanation.parts],
+        "forced": _trimmed(explanation.forced),
+        "refusals": [[refusal.path, refusal.reason] for refusal in explanation.refusals[:MAX_TOLD_REFUSALS]],
+        "raw_text": _trimmed(explanation.raw_text),
+        "steps": [[step.name, _trimmed(step.before), _trimmed(step.after)] for step in explanation.steps],
         "timings_ms": {name: round(ms, 1) for name, ms in explanation.timings_ms},
     }
     if generation is not None:
@@ -145,3 +156,8 @@ def told(explanation: Explanation, generation: Generation | None) -> dict[str, A
             "total_ms": round(generation.total_ms, 1),
         }
     return plain
+
+
+def _trimmed(text: str) -> str:
+    half = MAX_TOLD_CHARS // 2
+    return text if len(text) <= MAX_TOLD_CHARS else f"{text[:half]} … {text[-half:]}"

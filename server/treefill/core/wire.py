@@ -2,7 +2,7 @@
 
 A frame is two lengths, a header and a payload. The header is JSON and is checked against its message's types; the
 payload has the documents' text as UTF-8, half surrogate pairs included, so that a large file costs one copy. Lengths
-are capped before anything is read, and nothing is ever unpickled.
+are capped before anything is written or read, and nothing is ever unpickled.
 """
 
 import json
@@ -31,20 +31,20 @@ class BadFrame(TreefillError):
 
 
 def encode(message: Message) -> bytes:
-    """The message as one frame."""
+    """The message as one frame. Raises `BadFrame` where the other end would not take it."""
     header, texts = _without_texts(message)
     pieces = [text.encode("utf-8", "surrogatepass") for text in texts]
     table = {"kind": type(message).__name__, "fields": header, "lengths": [len(piece) for piece in pieces]}
     head = json.dumps(table).encode()
     payload = b"".join(pieces)
+    _check_lengths(len(head), len(payload))
     return _LENGTHS.pack(len(head), len(payload)) + head + payload
 
 
 async def read_message(reader: StreamReader) -> Message:
     """The next message. Raises `BadFrame`, and `asyncio.IncompleteReadError` at the connection's end."""
     n_header, n_payload = _LENGTHS.unpack(await reader.readexactly(_LENGTHS.size))
-    if n_header > MAX_HEADER_BYTES or n_payload > MAX_PAYLOAD_BYTES:
-        raise BadFrame(f"A frame of {n_header} and {n_payload} bytes is longer than any of ours.")
+    _check_lengths(n_header, n_payload)
     head = await reader.readexactly(n_header)
     return decode(head, await reader.readexactly(n_payload) if n_payload else b"")
 
@@ -58,6 +58,11 @@ def decode(head: bytes, payload: bytes) -> Message:
         return _with_texts(message, _texts(payload, table["lengths"]))
     except (ValueError, TypeError, KeyError, RecursionError, ValidationError) as error:
         raise BadFrame(f"A frame that is no message of ours ({type(error).__name__}).") from None
+
+
+def _check_lengths(n_header: int, n_payload: int) -> None:
+    if n_header > MAX_HEADER_BYTES or n_payload > MAX_PAYLOAD_BYTES:
+        raise BadFrame(f"A frame of {n_header} and {n_payload} bytes is longer than any of ours.")
 
 
 def _without_texts(message: Message) -> tuple[dict[str, Any], list[str]]:
