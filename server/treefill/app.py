@@ -187,8 +187,9 @@ def core_place(settings: Settings, program: tuple[str, ...] = ()) -> CorePlace:
     from treefill.core.place import CorePlace
 
     own = json.dumps(settings.model_dump(mode="json", exclude_unset=True))
-    command = (*(program or (sys.executable, "-P", "-m", "treefill")), "core", "--settings", own, "--address")
-    return CorePlace(settings.runtime_dir or platform.default_folder(), core_identity(settings), command)
+    command = (*(program or (sys.executable, "-P", "-m", "treefill")), "core", "--address")
+    folder = settings.runtime_dir or platform.default_folder()
+    return CorePlace(folder, core_identity(settings), command, own)
 
 
 def core_identity(settings: Settings) -> Hello:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +26,7 @@ from treefill.errors import CoreError
 
 US = Hello("1.0", "abcdef0123456789")
 WELCOME = encode(Welcome(US.version, US.settings_hash, 1))
+SETTINGS = '{"threads": 2}'
 LISTENS = """
 import os, socket, sys, threading
 with open(sys.argv[1], "a") as starts:
@@ -57,7 +59,7 @@ class Home:
 
     def place(self, program: str = LISTENS, *arguments: str) -> CorePlace:
         given = arguments or (str(self.starts), WELCOME.hex())
-        return CorePlace(self.folder, US, (sys.executable, "-c", program, *given))
+        return CorePlace(self.folder, US, (sys.executable, "-c", program, *given), SETTINGS)
 
     @property
     def address(self) -> Path:
@@ -82,8 +84,8 @@ class Home:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     home = Home(tmp_path)
 
-    def spawn(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
-        home.processes.append(posix.spawn(command, log))
+    def spawn(command: Sequence[str], said: bytes, log: Path) -> "subprocess.Popen[bytes]":
+        home.processes.append(posix.spawn(command, said, log))
         return home.processes[-1]
 
     monkeypatch.setattr(platform, "spawn", spawn)
@@ -205,7 +207,7 @@ def test_a_core_that_never_listens_is_given_up_and_ended(home: Home, monkeypatch
 
 
 def test_a_program_that_is_not_there_is_told_in_a_sentence(home: Home) -> None:
-    place = CorePlace(home.folder, US, ("/nowhere/python",))
+    place = CorePlace(home.folder, US, ("/nowhere/python",), SETTINGS)
 
     assert refusal(place) == (
         "The core process could not be started: /nowhere/python: No such file or directory."
@@ -266,7 +268,7 @@ def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(home: Home) -> None:
     home.folder.write_text("a file in the way")
     assert f"The folder {home.folder} cannot be made (File exists)" in refusal(home.place())
 
-    inside = CorePlace(home.folder / "deeper", US, home.place().command)
+    inside = CorePlace(home.folder / "deeper", US, home.place().command, SETTINGS)
     assert refusal(inside) == (
         f"The folder {inside.folder} cannot be made (Not a directory): set runtime_dir to another."
     )
@@ -275,7 +277,7 @@ def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(home: Home) -> None:
 def test_a_path_that_is_too_long_for_a_socket_is_told_before_anything_is_started(
     home: Home, tmp_path: Path
 ) -> None:
-    place = CorePlace(tmp_path / ("long" * 30), US, home.place().command)
+    place = CorePlace(tmp_path / ("long" * 30), US, home.place().command, SETTINGS)
 
     sentence = f"The path {place.address} is too long for a socket: set runtime_dir to a shorter one."
     assert refusal(place) == sentence
@@ -505,20 +507,39 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def lives(clock: Clock, monkeypatch: pytest.MonkeyPatch, seconds: list[float]) -> Front:
-    """Try so many cores, each of which lives so long; what the front was told."""
+class Writer:
+    """Stands in for a connection's writer."""
+
+    def close(self) -> None: ...
+
+    def is_closing(self) -> bool:
+        return False
+
+
+def lives(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, seconds: list[float], refused_after_s: float | None = None
+) -> Front:
+    """Try so many cores, each connected for so long, or none at all; what the front was told."""
     left = list(seconds)
 
     async def connect(_place: CorePlace) -> Any:
         if not left:
             await asyncio.Event().wait()
+        if refused_after_s is not None:
+            left.pop(0)
+            clock.now += refused_after_s
+            raise CoreError("It cannot be.")
+        return None, Writer()
+
+    async def read(_reader: object) -> Message:
         clock.now += left.pop(0)
-        raise CoreError("It cannot be.")
+        raise ConnectionResetError
 
     monkeypatch.setattr(client_module, "connect_or_start", connect)
+    monkeypatch.setattr(client_module, "read_message", read)
 
     async def story() -> Front:
-        front, link = Front(), CoreClient(CorePlace(Path("/nowhere"), US, ()))
+        front, link = Front(), CoreClient(CorePlace(Path("/nowhere"), US, (), SETTINGS))
         link.start(front.events)
         await until(lambda: len(clock.waits) == len(seconds))
         await link.close()
@@ -533,7 +554,96 @@ def test_each_further_try_is_waited_for_longer_up_to_a_minute(
     front = lives(clock, monkeypatch, [0] * 7)
 
     assert clock.waits == [*BACK_OFF_S, BACK_OFF_S[-1], BACK_OFF_S[-1]]
+    assert front.losses == ["The core process has ended unexpectedly; it is started anew."] * 7
+
+
+def test_a_core_that_takes_long_to_fail_is_waited_for_longer_too(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = lives(clock, monkeypatch, [0] * 7, refused_after_s=2 * STEADY_S)
+
+    assert clock.waits == [*BACK_OFF_S, BACK_OFF_S[-1], BACK_OFF_S[-1]]
     assert front.losses == ["It cannot be."] * 7
+
+
+def test_whatever_goes_wrong_on_the_way_is_a_loss_and_is_tried_again(
+    home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    n_tries = 0
+
+    async def connect(place: CorePlace) -> Any:
+        nonlocal n_tries
+        n_tries += 1
+        if n_tries == 1:
+            raise RuntimeError("secret text")
+        return await connect_or_start(place)
+
+    monkeypatch.setattr(client_module, "connect_or_start", connect)
+    monkeypatch.setattr(client_module, "BACK_OFF_S", (0.01,))
+
+    async def story() -> None:
+        front, link = Front(), CoreClient(home.place())
+        async with home.listener(welcoming):
+            link.start(front.events)
+            await until(lambda: link.is_up)
+            await link.close()
+        assert front.losses == ["The core process was left (RuntimeError); it is started anew."]
+
+    run(story())
+    assert "RuntimeError" in caplog.text
+    assert "secret" not in caplog.text
+
+
+# One starts it.
+
+
+def test_who_leaves_while_another_window_starts_a_core_is_gone_at_once_and_holds_nothing(home: Home) -> None:
+    home.folder.mkdir(mode=0o700)
+    lock = home.place().lock
+
+    async def story() -> None:
+        link = CoreClient(home.place())
+        with platform.hold_lock(lock):
+            link.start(Front().events)
+            await asyncio.sleep(0.1)
+            await asyncio.wait_for(link.close(), 20)
+        with platform.hold_lock(lock):
+            assert lock.exists()
+        assert threading.active_count() == 1, "no thread goes on waiting"
+
+    run(story())
+    assert list(home.folder.iterdir()) == []
+    assert home.pids == []
+
+
+def test_another_window_that_never_finishes_starting_a_core_is_told_of(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "LOCK_LIMIT_S", 0.1)
+    home.folder.mkdir(mode=0o700)
+
+    with platform.hold_lock(home.place().lock):
+        assert refusal(home.place()) == "Another window has been starting the core process for 0.1 s."
+
+
+def test_a_core_with_other_settings_is_not_waited_for(home: Home) -> None:
+    home.folder.mkdir(mode=0o700)
+    other = CorePlace(home.folder, Hello("1.0", "1234567890"), (), "")
+
+    with platform.hold_lock(other.lock):
+        run(reached(home.place()))
+
+    assert len(home.pids) == 1
+
+
+def test_settings_are_read_by_the_core_alone(home: Home) -> None:
+    """A command line is there for every user to see."""
+    words = "import sys; print(sys.stdin.read(), *sys.argv); raise SystemExit(1)"
+
+    assert refusal(home.place(words, "one")) == (
+        f"The core process could not be started: {SETTINGS} -c one {home.address}"
+    )
+    assert SETTINGS not in home.processes[0].args
 
 
 def test_a_core_that_has_lived_for_a_while_is_started_anew_at_once(

@@ -120,8 +120,13 @@ class StubEngine(ScriptedEngine):
         return self._script.texts[(self._n_texts - 1) % len(self._script.texts)]
 
     def _note(self, entry: dict[str, object]) -> None:
-        with self._record.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
+        note(self._record, entry)
+
+
+def note(record: Path, entry: dict[str, object]) -> None:
+    """Add to a record."""
+    with record.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(entry) + "\n")
 
 
 def records(path: Path) -> list[dict[str, object]]:
@@ -157,7 +162,7 @@ def open_stub() -> StubEngine:
 
 
 def main() -> None:
-    """The two commands, by hand: `serve [--no-core]`, `core --settings JSON --address PATH`."""
+    """The two commands, by hand: `serve [--no-core]`, `core --address PATH` with settings on stdin."""
     level = os.environ.get("TREEFILL_TEST_LOG_LEVEL", "INFO")
     logging.basicConfig(stream=sys.stderr, level=level, format="treefill: %(message)s")
     command, *rest = sys.argv[1:]
@@ -167,7 +172,8 @@ def main() -> None:
         program = (sys.executable, "-m", "tests.lsp.stub")
         serve_stdio(lambda given: connection_for(given, "--no-core" in rest, program, open_stub))
         return
-    settings = Settings.model_validate(json.loads(rest[rest.index("--settings") + 1]))
+    settings = Settings.model_validate(json.load(sys.stdin))
+    note(Path(os.environ["TREEFILL_TEST_RECORD"]), {"settings": settings.model_dump(mode="json")})
     address = Path(rest[rest.index("--address") + 1])
     service = run_core(
         address, core_identity(settings), lambda: make_service(settings, open_stub), settings.core_linger_s

@@ -1,10 +1,8 @@
 """Editors differ: in what they can show, how they count, what they set and when they say so."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from tests.lsp.conftest import StartServer
@@ -267,8 +265,9 @@ def test_an_editor_may_not_set_where_things_lie_or_what_is_secret(
     (message,) = editor.messages
     assert name in message
     assert f"TREEFILL_{name.upper()}" in message
-    core = psutil.Process(editor.calls[-1]["pid"]).cmdline()
-    assert json.loads(core[core.index("--settings") + 1]).get(name) != value
+    for of_core in (note["settings"] for note in editor.notes if "settings" in note):
+        assert of_core[name] != value
+        assert of_core["runtime_dir"] == str(tmp_path / "run")
     assert not (tmp_path / "evil").exists()
 
 

@@ -37,17 +37,19 @@ def serve_command(
 
 
 def core_command(
-    settings: Annotated[str, typer.Option(help="The settings of the front, as JSON.")],
     address: Annotated[Path, typer.Option(help="Where to listen.")],
 ) -> None:
-    """Run the model for this user's editors until the last has left. `treefill serve` starts it."""
+    """Run the model for this user's editors until the last has left. `treefill serve` starts it.
+
+    The settings come as JSON on standard input.
+    """
     _log_to_stderr()
     with _no_collection():
         from treefill.app import core_identity, make_service
         from treefill.core.server import run_core
         from treefill.settings import Settings
 
-    values = Settings.model_validate(json.loads(settings))
+    values = Settings.model_validate(json.load(sys.stdin))
     work = run_core(address, core_identity(values), lambda: make_service(values), values.core_linger_s)
     asyncio.run(work)
     logging.shutdown()
@@ -64,9 +66,11 @@ def _connection(given: "dict[str, Any]", no_core: bool) -> "Connection":
 def _no_collection() -> Iterator[None]:
     """Import without collecting garbage, of which there is none: a fifth of the start's time."""
     gc.disable()
-    yield
-    gc.freeze()
-    gc.enable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _log_to_stderr() -> None:

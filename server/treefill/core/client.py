@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import math
 import subprocess
 import time
 from pathlib import Path
@@ -20,8 +21,10 @@ START_LIMIT_S = 20.0
 """A core that does not listen by then is given up."""
 GREET_LIMIT_S = 10.0
 """What listens and has not answered by then is no core, or one that hangs."""
+LOCK_LIMIT_S = START_LIMIT_S + 2 * GREET_LIMIT_S
+"""Another window needs no longer to start a core."""
 BACK_OFF_S = (0.2, 1.0, 4.0, 15.0, 60.0)
-"""Before each next try after a core that did not live for `STEADY_S`."""
+"""Before each next try after a core that was not connected for `STEADY_S`."""
 STEADY_S = 30.0
 _POLL_S = 0.02
 
@@ -34,6 +37,7 @@ class CoreClient:
     def __init__(self, place: CorePlace) -> None:
         self._place = place
         self._writer: asyncio.StreamWriter | None = None
+        self._greeted_at = math.inf
         self._task: asyncio.Task[None] | None = None
 
     def start(self, events: LinkEvents) -> None:
@@ -63,9 +67,9 @@ class CoreClient:
     async def _stay_connected(self, events: LinkEvents) -> None:
         n_failures = 0
         while True:
-            began = time.monotonic()
+            self._greeted_at = math.inf
             sentence = await self._live_through_one(events)
-            n_failures = 1 if time.monotonic() - began >= STEADY_S else n_failures + 1
+            n_failures = 1 if time.monotonic() - self._greeted_at >= STEADY_S else n_failures + 1
             events.on_lost(sentence)
             await asyncio.sleep(BACK_OFF_S[min(n_failures, len(BACK_OFF_S)) - 1])
 
@@ -73,20 +77,25 @@ class CoreClient:
         """Talk to one core until it is gone; why it is."""
         try:
             reader, self._writer = await connect_or_start(self._place)
-        except CoreError as error:
-            return str(error)
-        try:
+            self._greeted_at = time.monotonic()
             for document in events.documents():
                 self.send(document)
             while True:
                 events.on_message(await read_message(reader))
         except (asyncio.IncompleteReadError, ConnectionError):
             return "The core process has ended unexpectedly; it is started anew."
+        except CoreError as error:
+            return str(error)
         except BadFrame as error:
             return f"The core process was left: {error}"
+        except Exception as error:  # whatever it is, the next try may fare better
+            # The kind alone: an error's text may quote what the user wrote.
+            log.error("Talking to the core process has failed: %s.", type(error).__name__)
+            return f"The core process was left ({type(error).__name__}); it is started anew."
         finally:
-            self._writer.close()
-            self._writer = None
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
 
 
 async def connect_or_start(place: CorePlace) -> Streams:
@@ -97,28 +106,34 @@ async def connect_or_start(place: CorePlace) -> Streams:
     platform.check_address(place.address)
     platform.make_private(place.folder)
     # Two windows that open together start one core: who comes second finds the first one's.
-    with await asyncio.to_thread(_lock, place.folder):
+    with await _lock(place):
         streams = await _greeted(place)
         if streams is not None:
             return streams
         return await _wait_for(place, _spawned(place))
 
 
-def _lock(folder: Path) -> contextlib.ExitStack:
-    """The folder's lock, held until the stack is closed."""
-    stack = contextlib.ExitStack()
-    try:
-        stack.enter_context(platform.hold_lock(folder))
-    except OSError as error:
-        raise CoreError(
-            f"The folder {folder} cannot be locked ({error.strerror}): set runtime_dir to another."
-        ) from None
-    return stack
+async def _lock(place: CorePlace) -> contextlib.ExitStack:
+    """The right to start this core, held until the stack is closed."""
+    deadline = time.monotonic() + LOCK_LIMIT_S
+    while time.monotonic() < deadline:
+        stack = contextlib.ExitStack()
+        try:
+            stack.enter_context(platform.hold_lock(place.lock))
+        except BlockingIOError:
+            await asyncio.sleep(_POLL_S)  # and not in a thread, which would go on waiting for who has left
+        except OSError as error:
+            raise CoreError(
+                f"The folder {place.folder} cannot be locked ({error.strerror}): set runtime_dir to another."
+            ) from None
+        else:
+            return stack
+    raise CoreError(f"Another window has been starting the core process for {LOCK_LIMIT_S:g} s.")
 
 
 def _spawned(place: CorePlace) -> "subprocess.Popen[bytes]":
     try:
-        return platform.spawn((*place.command, str(place.address)), place.log)
+        return platform.spawn((*place.command, str(place.address)), place.settings.encode(), place.log)
     except OSError as error:
         raise CoreError(
             f"The core process could not be started: {error.filename}: {error.strerror}."

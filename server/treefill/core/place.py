@@ -14,11 +14,18 @@ class CorePlace:
     identity: Hello
     command: tuple[str, ...]
     """Starts a core; the address follows as the last argument."""
+    settings: str
+    """What the core reads from its standard input: a command line is there for every user to see."""
 
     @property
     def address(self) -> Path:
         """The socket of the core with this version and settings."""
         return self.folder / f"core-{self.identity.version}-{self.identity.settings_hash[:8]}.sock"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the front that starts this core."""
+        return self.address.with_suffix(".lock")
 
     @property
     def log(self) -> Path:

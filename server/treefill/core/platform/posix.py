@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import os
 import socket
@@ -13,6 +14,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
+from treefill.core.platform.pipes import tell
 from treefill.errors import CoreError
 
 _MAX_PATH_BYTES = 103
@@ -52,12 +54,17 @@ def check_address(address: Path) -> None:
 
 
 @contextlib.contextmanager
-def hold_lock(folder: Path) -> Iterator[None]:
-    """One process at a time; the folder itself is what is locked, so that no file is left behind."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def hold_lock(file: Path) -> Iterator[None]:
+    """One process at a time; raises `BlockingIOError` while another holds it. The file goes with its holder."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if file_number(file) != os.fstat(descriptor).st_ino:
+            raise BlockingIOError(errno.EWOULDBLOCK, "its last holder has just removed it")
+        try:
+            yield
+        finally:
+            file.unlink(missing_ok=True)
     finally:
         os.close(descriptor)
 
@@ -95,14 +102,14 @@ def check_peer(writer: asyncio.StreamWriter) -> None:
         raise CoreError(f"The other end of the socket belongs to user {uid}, not to this one.")
 
 
-def spawn(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
-    """Start a process that outlives this one; what it prints goes to the log."""
+def spawn(command: Sequence[str], said: bytes, log: Path) -> "subprocess.Popen[bytes]":
+    """Start a process that outlives this one and reads `said`; what it prints goes to the log."""
     log.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=descriptor,
             stderr=descriptor,
             start_new_session=True,
@@ -111,6 +118,8 @@ def spawn(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
         )
     finally:
         os.close(descriptor)
+    tell(process, said)
+    return process
 
 
 def _peer_uid(connection: socket.socket) -> int:

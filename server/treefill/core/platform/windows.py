@@ -1,7 +1,11 @@
-"""Windows: a named pipe of this user, whose default rights let only the user and administrators write. Untested."""
+"""Windows: a named pipe of this user. Untested, and not enough to run: see docs/server.md.
+
+Its default rights let only the user and administrators write; who is at the other end is not checked.
+"""
 
 import asyncio
 import contextlib
+import errno
 import os
 import subprocess
 import tempfile
@@ -9,7 +13,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
+
+from treefill.core.platform.pipes import tell
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -29,10 +35,17 @@ def check_address(address: Path) -> None:
 
 
 @contextlib.contextmanager
-def hold_lock(folder: Path) -> Iterator[None]:
-    """One process at a time."""
-    with FileLock(folder / "lock"):
+def hold_lock(file: Path) -> Iterator[None]:
+    """One process at a time; raises `BlockingIOError` while another holds it."""
+    lock = FileLock(file)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise BlockingIOError(errno.EWOULDBLOCK, "another process holds it") from None
+    try:
         yield
+    finally:
+        lock.release()
 
 
 async def connect(address: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -65,17 +78,19 @@ def remove_address(address: Path) -> None:
 
 
 def check_peer(writer: asyncio.StreamWriter) -> None:
-    """The pipe's own rights keep others out."""
+    """Nothing is checked: only the pipe's default rights keep others out."""
 
 
-def spawn(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
-    """Start a process that outlives this one; what it prints goes to the log."""
+def spawn(command: Sequence[str], said: bytes, log: Path) -> "subprocess.Popen[bytes]":
+    """Start a process that outlives this one and reads `said`; what it prints goes to the log."""
     log.parent.mkdir(parents=True, exist_ok=True)
     flags = sum(getattr(subprocess, name, 0) for name in ("DETACHED_PROCESS", "CREATE_NEW_PROCESS_GROUP"))
     with log.open("ab") as output:
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, creationflags=flags
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=output, stderr=output, creationflags=flags
         )
+    tell(process, said)
+    return process
 
 
 def _pipe(address: Path) -> str:
