@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,7 @@ class Editor:
         """How often each request was answered: once, or the server is wrong."""
         self.settings: dict[str, Any] | None = None
         """What `workspace/configuration` is answered with."""
+        self.answer_configuration: Callable[[], Any] = lambda: [self.settings]
         self._messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._n_requests = 0
         self.stray: bytes = b""
@@ -159,7 +161,7 @@ class Editor:
     def _answer_server(self, message: dict[str, Any]) -> None:
         result: Any = None
         if message["method"] == "workspace/configuration":
-            result = [self.settings]
+            result = self.answer_configuration()
         self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
     # Documents and requests.

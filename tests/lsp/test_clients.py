@@ -1,5 +1,6 @@
 """Editors differ: in what they can show, how they count, what they set and when they say so."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -234,7 +235,7 @@ def test_settings_are_asked_for_and_change_an_answer(start_alone: StartServer) -
     editor.notify("workspace/didChangeConfiguration", {"settings": None})
     editor.wait_until(lambda editor: n_lines_suggested(editor) == 3)
 
-    editor.settings = {}  # no longer set: the default
+    editor.settings = {}  # no longer set: what the handshake said, here nothing
     editor.notify("workspace/didChangeConfiguration", {"settings": {}})
     editor.wait_until(lambda editor: n_lines_suggested(editor) == 6)
     assert editor.messages == []
@@ -250,6 +251,51 @@ def test_settings_that_are_pushed_change_an_answer(start_alone: StartServer) -> 
     editor.wait_until(lambda editor: n_lines_suggested(editor) == 1)
 
 
+def test_settings_of_the_handshake_stay_where_the_editor_says_nothing_else(start_alone: StartServer) -> None:
+    editor = start_alone({"texts": [SIX_LINES]}, is_initialized=False)
+    editor.settings = {"max_new_tokens": None, "max_lines": None, "temperature": 0}
+    editor.initialize(CONFIGURATION, options={"treefill": {"max_lines": 2}})
+    editor.wait_ready()
+    assert n_lines_suggested(editor) == 2
+
+    for settings, section in (
+        (None, {}),
+        (None, None),
+        ({"other": {"max_lines": 5}}, None),
+        ({"treefill": {"mode": "auto"}}, None),
+    ):
+        editor.settings = section
+        editor.notify("workspace/didChangeConfiguration", {"settings": settings})
+        editor.explain(FILE)
+        time.sleep(0.1)
+        assert n_lines_suggested(editor) == 2, settings
+
+    editor.notify("workspace/didChangeConfiguration", {"settings": {"treefill": {"max_lines": 3}}})
+    editor.wait_until(lambda editor: n_lines_suggested(editor) == 3)
+
+
+def test_no_core_is_started_before_the_editor_has_told_its_settings(start: StartServer) -> None:
+    editor = start({"texts": [SIX_LINES]}, is_initialized=False)
+    editor.settings = {"model": "another", "max_lines": 2}
+    editor.initialize(CONFIGURATION)
+    editor.wait_ready()
+
+    assert n_lines_suggested(editor) == 2
+    assert [note["settings"]["model"] for note in editor.notes if "settings" in note] == ["another"]
+
+
+@pytest.mark.parametrize("answer", [None, [], "odd"], ids=str)
+def test_an_editor_that_does_not_tell_its_settings_is_served_without(
+    answer: Any, start_alone: StartServer
+) -> None:
+    editor = start_alone({"texts": [SIX_LINES]}, is_initialized=False)
+    editor.answer_configuration = lambda: answer
+    editor.initialize(CONFIGURATION, options={"treefill": {"max_lines": 2}})
+    editor.wait_ready()
+
+    assert n_lines_suggested(editor) == 2
+
+
 @pytest.mark.parametrize("name", ["cache_dir", "runtime_dir", "model_sources", "secret_patterns"])
 def test_an_editor_may_not_set_where_things_lie_or_what_is_secret(
     name: str, start: StartServer, tmp_path: Path
@@ -259,8 +305,10 @@ def test_an_editor_may_not_set_where_things_lie_or_what_is_secret(
     editor.wait_ready()
 
     assert n_lines_suggested(editor) == 3, "the others are taken"
-    editor.notify("workspace/didChangeConfiguration", {"settings": {"treefill": {name: value}}})
-    editor.wait_until(lambda editor: n_lines_suggested(editor) == 6)
+    editor.notify(
+        "workspace/didChangeConfiguration", {"settings": {"treefill": {name: value, "max_lines": 4}}}
+    )
+    editor.wait_until(lambda editor: n_lines_suggested(editor) == 4)
 
     (message,) = editor.messages
     assert name in message

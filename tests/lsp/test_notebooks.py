@@ -69,6 +69,28 @@ def test_cells_that_are_added_and_taken_out_and_moved_are_followed() -> None:
     assert notebooks.cells_near("#5") == ("#4", "#1", "#3")
 
 
+def test_a_client_may_write_its_numbers_as_it_likes() -> None:
+    notebooks = opened("#1", "#2")
+
+    restructure(notebooks, 1.0, 0.0, "#3")
+
+    assert notebooks.cells_near("#1") == ("#3", "#2")
+
+
+def test_an_edit_of_a_cell_that_cannot_be_followed_is_told() -> None:
+    contents = [
+        {"document": {"uri": "#1", "version": 7}, "changes": [{"range": "odd", "text": "x"}]},
+        {"document": {"uri": "#2", "version": 7}, "changes": [{"text": "whole"}]},
+        {"document": {"version": 7}, "changes": 5},
+    ]
+
+    change = opened("#1", "#2").change(
+        {"notebookDocument": NOTEBOOK, "change": {"cells": {"textContent": contents}}}
+    )
+
+    assert change == NotebookChange(changed=(Changed("#2", 7, (Change("whole"),)),), lost=("#1",))
+
+
 def test_edits_of_a_cell_are_edits_of_its_document() -> None:
     content = {
         "document": {"uri": "#1", "version": 7},
@@ -118,7 +140,9 @@ def test_what_is_no_notebook_changes_nothing(params: Any) -> None:
     assert notebooks.cells_near("#1") == ("#2",)
 
 
-@pytest.mark.parametrize(("start", "n_deleted"), [("0", 1), (0, None), (None, None), (1.5, 0)])
+@pytest.mark.parametrize(
+    ("start", "n_deleted"), [("0", 1), (0, None), (None, None), (-1, 0), (0, -1), (True, 0)]
+)
 def test_a_structure_that_cannot_be_followed_leaves_the_order(start: Any, n_deleted: Any) -> None:
     notebooks = opened("#1", "#2")
 

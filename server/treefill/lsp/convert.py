@@ -57,63 +57,77 @@ class Changed:
 
 def asked_from(params: Any, counts_from_zero: bool) -> Asked | None:
     """An inline completion's parameters; `counts_from_zero` where this client is known to count trigger kinds so."""
-    uri, position = uri_from(params), position_from(_get(params, "position"))
+    uri, position = uri_from(params), position_from(get(params, "position"))
     if uri is None or position is None:
         return None
-    context = _get(params, "context")
-    kind = _get(context, "triggerKind")
+    context = get(params, "context")
+    kind = get(context, "triggerKind")
     invoked = 0 if counts_from_zero else 1
-    selected = _selected_from(_get(context, "selectedCompletionInfo"))
-    version = _number(_get(_get(params, "textDocument"), "version"))
+    selected = _selected_from(get(context, "selectedCompletionInfo"))
+    version = number_from(get(get(params, "textDocument"), "version"))
     return Asked(uri, position, kind != invoked, selected, version)
 
 
 def listed_from(params: Any) -> Asked | None:
     """A completion list's parameters: an editor asks for one by itself."""
-    uri, position = uri_from(params), position_from(_get(params, "position"))
+    uri, position = uri_from(params), position_from(get(params, "position"))
     return Asked(uri, position, is_automatic=True) if uri is not None and position is not None else None
 
 
 def counts_trigger_kinds_from_zero(params: Any) -> bool:
     """True where a request shows that its client is VS Code's version 9: its numbers alone tell it only at times."""
-    context = _get(params, "context")
-    selected_range = _get(_get(context, "selectedCompletionInfo"), "range")
+    context = get(params, "context")
+    selected_range = get(get(context, "selectedCompletionInfo"), "range")
     is_pair = isinstance(selected_range, list) and _bounds_from(selected_range) is not None
-    return _get(context, "triggerKind") == 0 or is_pair
+    return get(context, "triggerKind") == 0 or is_pair
 
 
 def opened_from(item: Any) -> Opened | None:
     """A text document item."""
-    uri, language, text = _get(item, "uri"), _get(item, "languageId"), _get(item, "text")
+    uri, language, text = get(item, "uri"), get(item, "languageId"), get(item, "text")
     if not isinstance(uri, str) or not isinstance(text, str):
         return None
-    version = _get(item, "version")
-    return Opened(uri, language if isinstance(language, str) else "plaintext", _number(version) or 0, text)
+    version = get(item, "version")
+    return Opened(
+        uri, language if isinstance(language, str) else "plaintext", number_from(version) or 0, text
+    )
 
 
 def changed_from(document: Any, changes: Any) -> Changed | None:
     """A versioned document's identifier and its content changes; None where one of them can't be followed."""
-    uri = _get(document, "uri")
+    uri = get(document, "uri")
     if not isinstance(uri, str) or not isinstance(changes, list):
         return None
     read = tuple(_change_from(change) for change in changes)
     if not all(read):
         return None
-    return Changed(uri, _number(_get(document, "version")), tuple(change for change in read if change))
+    return Changed(uri, number_from(get(document, "version")), tuple(change for change in read if change))
 
 
 def uri_from(params: Any) -> str | None:
     """The URI of `textDocument`."""
-    uri = _get(_get(params, "textDocument"), "uri")
+    uri = get(get(params, "textDocument"), "uri")
     return uri if isinstance(uri, str) else None
 
 
 def position_from(value: Any) -> Position | None:
     """A position; numbers out of all bounds are taken as far away, which the text brings back to its end."""
-    line, character = _number(_get(value, "line")), _number(_get(value, "character"))
+    line, character = number_from(get(value, "line")), number_from(get(value, "character"))
     if line is None or character is None:
         return None
     return Position(line, character)
+
+
+def number_from(value: Any) -> int | None:
+    """A whole number within bounds, however it is written; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        return None
+    return int(min(max(value, -_MAX_NUMBER), _MAX_NUMBER))
+
+
+def get(value: Any, name: str) -> Any:
+    """What an object has under a name; None where it is no object."""
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def path_of(uri: str) -> str:
@@ -175,33 +189,23 @@ def _position(position: Position) -> dict[str, int]:
 
 
 def _selected_from(value: Any) -> tuple[Position, Position, str] | None:
-    text = _get(value, "text")
-    bounds = _bounds_from(_get(value, "range"))
+    text = get(value, "text")
+    bounds = _bounds_from(get(value, "range"))
     return (*bounds, text) if bounds and isinstance(text, str) else None
 
 
 def _bounds_from(value: Any) -> tuple[Position, Position] | None:
     if isinstance(value, list) and len(value) == 2:  # version 9 of VS Code's client
         value = {"start": value[0], "end": value[1]}
-    start, end = position_from(_get(value, "start")), position_from(_get(value, "end"))
+    start, end = position_from(get(value, "start")), position_from(get(value, "end"))
     return (start, end) if start and end else None
 
 
 def _change_from(value: Any) -> Change | None:
-    text = _get(value, "text")
+    text = get(value, "text")
     if not isinstance(text, str):
         return None
-    if _get(value, "range") is None:
+    if get(value, "range") is None:
         return Change(text)
-    bounds = _bounds_from(_get(value, "range"))
+    bounds = _bounds_from(get(value, "range"))
     return Change(text, *bounds) if bounds else None
-
-
-def _get(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _number(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        return None
-    return int(min(max(value, -_MAX_NUMBER), _MAX_NUMBER))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from treefill.lsp.convert import Changed, Opened, changed_from, opened_from
+from treefill.lsp.convert import Changed, Opened, changed_from, get, number_from, opened_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,8 @@ class NotebookChange:
     opened: tuple[Opened, ...] = ()
     closed: tuple[str, ...] = ()
     changed: tuple[Changed, ...] = ()
+    lost: tuple[str, ...] = ()
+    """Documents whose change can't be followed: they are left alone until their whole text comes."""
 
 
 class Notebooks:
@@ -23,31 +25,35 @@ class Notebooks:
 
     def open(self, params: Any) -> NotebookChange:
         """Take up a notebook."""
-        notebook = _get(params, "notebookDocument")
-        uri = _get(notebook, "uri")
+        notebook = get(params, "notebookDocument")
+        uri = get(notebook, "uri")
         if isinstance(uri, str):
-            self._cells[uri] = _cell_uris(_get(notebook, "cells"))
-        return NotebookChange(opened=_opened(_get(params, "cellTextDocuments")))
+            self._cells[uri] = _cell_uris(get(notebook, "cells"))
+        return NotebookChange(opened=_opened(get(params, "cellTextDocuments")))
 
     def change(self, params: Any) -> NotebookChange:
         """Follow a change of the cells' order, of which there are, and of their texts."""
-        cells = _get(_get(params, "change"), "cells")
-        structure = _get(cells, "structure")
-        self._splice(_get(_get(params, "notebookDocument"), "uri"), _get(structure, "array"))
+        cells = get(get(params, "change"), "cells")
+        structure = get(cells, "structure")
+        self._splice(get(get(params, "notebookDocument"), "uri"), get(structure, "array"))
         contents = [
-            changed_from(_get(content, "document"), _get(content, "changes"))
-            for content in _list(_get(cells, "textContent"))
+            (
+                get(get(content, "document"), "uri"),
+                changed_from(get(content, "document"), get(content, "changes")),
+            )
+            for content in _list(get(cells, "textContent"))
         ]
         return NotebookChange(
-            _opened(_get(structure, "didOpen")),
-            _closed(_get(structure, "didClose")),
-            tuple(content for content in contents if content),
+            _opened(get(structure, "didOpen")),
+            _closed(get(structure, "didClose")),
+            tuple(changed for _, changed in contents if changed),
+            tuple(uri for uri, changed in contents if changed is None and isinstance(uri, str)),
         )
 
     def close(self, params: Any) -> NotebookChange:
         """Forget a notebook."""
-        self._cells.pop(str(_get(_get(params, "notebookDocument"), "uri")), None)
-        return NotebookChange(closed=_closed(_get(params, "cellTextDocuments")))
+        self._cells.pop(str(get(get(params, "notebookDocument"), "uri")), None)
+        return NotebookChange(closed=_closed(get(params, "cellTextDocuments")))
 
     def has_cell(self, uri: str) -> bool:
         """True where an open notebook has this cell."""
@@ -63,13 +69,14 @@ class Notebooks:
 
     def _splice(self, uri: Any, array: Any) -> None:
         cells = self._cells.get(uri) if isinstance(uri, str) else None
-        start, n_deleted = _get(array, "start"), _get(array, "deleteCount")
-        if cells is not None and isinstance(start, int) and isinstance(n_deleted, int):
-            cells[start : start + n_deleted] = _cell_uris(_get(array, "cells"))
+        start, n_deleted = number_from(get(array, "start")), number_from(get(array, "deleteCount"))
+        if cells is None or start is None or n_deleted is None or start < 0 or n_deleted < 0:
+            return
+        cells[start : start + n_deleted] = _cell_uris(get(array, "cells"))
 
 
 def _cell_uris(cells: Any) -> list[str]:
-    uris = (_get(cell, "document") for cell in _list(cells))
+    uris = (get(cell, "document") for cell in _list(cells))
     return [uri for uri in uris if isinstance(uri, str)]
 
 
@@ -79,13 +86,9 @@ def _opened(items: Any) -> tuple[Opened, ...]:
 
 
 def _closed(items: Any) -> tuple[str, ...]:
-    uris = (_get(item, "uri") for item in _list(items))
+    uris = (get(item, "uri") for item in _list(items))
     return tuple(uri for uri in uris if isinstance(uri, str))
 
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _get(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, dict) else None

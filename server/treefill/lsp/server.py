@@ -5,6 +5,7 @@ answered.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Callable
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 
 EXPLAIN_COMMAND = "treefill.explain"
 CLOSE_LIMIT_S = 1.0
+SETTINGS_LIMIT_S = 1.0
+"""An editor that has not told its settings by then is served with what there is."""
 _READ_BYTES = 1 << 18
 _SECTION = "treefill"
 _TRIGGER_CHARACTERS = [".", "(", "[", "{", "=", ",", ":", " "]
@@ -98,7 +101,12 @@ class Session:
         self._front = Front(self._tell_status, self._tell_user, convert.path_of)
         self._notebooks = Notebooks()
         self._progress = LoadingProgress(self.server)
-        self._given: dict[str, Any] = {}
+        self._at_start: dict[str, Any] = {}
+        """Settings of the handshake; what the editor says later lies over them."""
+        self._since: dict[str, Any] = {}
+        self._given: dict[str, Any] | None = None
+        """The settings that the connection was made with; None before there is one."""
+        self._has_settings = asyncio.Event()
         self._counts_from_zero = False
         self._wants_status = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -159,24 +167,28 @@ class Session:
         options: dict[str, Any] = given if isinstance(given, dict) else {}
         self._wants_status = options.get("statusNotifications") is True or "editorPluginInfo" in options
         self._counts_from_zero = options.get("countsTriggerKindsFromZero") is True
-        self._given = _settings_in(options)
+        self._at_start = _settings_in(options) or {}
         self._progress.is_supported = bool(capabilities.window and capabilities.window.work_done_progress)
-        self._in_background(self._connect())
+        self._in_background(self._connect_first())
         if params.process_id is not None:
             self._in_background(self._end_with(params.process_id))
 
     def _initialized(self, _params: Any) -> None:
-        workspace = self.server.client_capabilities.workspace
-        if workspace is not None and workspace.configuration:
+        if self._can_be_asked:
             self._in_background(self._ask_for_settings())
 
     def _did_change_configuration(self, params: Any) -> None:
         settings = params.get("settings") if isinstance(params, dict) else None
-        workspace = self.server.client_capabilities.workspace
-        if isinstance(settings, dict) and settings:
-            self._take_settings(settings)
-        elif workspace is not None and workspace.configuration:
+        section = _settings_in(settings) if isinstance(settings, dict) else None
+        if section is not None:
+            self._take_settings(section)
+        elif self._can_be_asked:
             self._in_background(self._ask_for_settings())
+
+    @property
+    def _can_be_asked(self) -> bool:
+        workspace = self.server.client_capabilities.workspace
+        return bool(workspace and workspace.configuration)
 
     def _did_change_folders(self, params: Any) -> None:
         event = params.get("event") if isinstance(params, dict) else None
@@ -187,20 +199,34 @@ class Session:
 
     async def _ask_for_settings(self) -> None:
         item = types.ConfigurationItem(section=_SECTION)
-        (settings,) = await self.server.workspace_configuration_async(types.ConfigurationParams([item]))
-        if isinstance(settings, dict):
-            self._take_settings({_SECTION: settings})
+        try:
+            answer = await self.server.workspace_configuration_async(types.ConfigurationParams([item]))
+            section = answer[0] if answer else None
+            if isinstance(section, dict):  # none is no news
+                self._take_settings(section)
+        finally:
+            self._has_settings.set()
 
-    def _take_settings(self, settings: dict[str, Any]) -> None:
-        given = _settings_in(settings)
-        if given != self._given:
-            self._given = given
+    def _take_settings(self, section: dict[str, Any]) -> None:
+        self._since = section
+        self._has_settings.set()
+        if self._given is not None:
             self._in_background(self._connect())
+
+    async def _connect_first(self) -> None:
+        """Connect once the editor has said what it wants: a core with other settings would be started for nothing."""
+        if self._can_be_asked:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._has_settings.wait(), SETTINGS_LIMIT_S)
+        await self._connect()
 
     async def _connect(self) -> None:
         async with self._connecting:
-            connection = await asyncio.to_thread(self._make_connection, self._given)
-            await self._front.connect(connection)
+            set_since = {name: value for name, value in self._since.items() if value is not None}
+            given = {**self._at_start, **set_since}
+            if given != self._given:
+                self._given = given
+                await self._front.connect(await asyncio.to_thread(self._make_connection, given))
 
     async def _end_with(self, process_id: int) -> None:
         await outlives(process_id)
@@ -216,13 +242,11 @@ class Session:
     def _did_change(self, params: Any) -> None:
         params = params if isinstance(params, dict) else {}
         changed = convert.changed_from(params.get("textDocument"), params.get("contentChanges"))
-        if changed is None:
-            log.warning("A change that can't be followed was ignored.")
-            uri = convert.uri_from(params)
-            if uri is not None:
-                self._front.lose_track(uri)
-            return
-        self._front.change(changed.uri, changed.version, changed.changes)
+        uri = convert.uri_from(params)
+        if changed is not None:
+            self._follow(NotebookChange(changed=(changed,)))
+        else:
+            self._follow(NotebookChange(lost=(uri,) if uri else ()))
 
     def _did_close(self, params: Any) -> None:
         uri = convert.uri_from(params)
@@ -234,6 +258,9 @@ class Session:
             self._front.open(opened.uri, opened.language, opened.version, opened.text, is_cell)
         for changed in change.changed:
             self._front.change(changed.uri, changed.version, changed.changes)
+        for uri in change.lost:
+            log.warning("A change that can't be followed was ignored.")
+            self._front.lose_track(uri)
         for uri in change.closed:
             self._front.close_document(uri)
 
@@ -300,10 +327,10 @@ def _take_note(*_arguments: Any) -> None:
     """Nothing more is done: the client may expect to be heard."""
 
 
-def _settings_in(options: dict[str, Any]) -> dict[str, Any]:
-    """The `treefill` section where there is one, else what looks like ours."""
+def _settings_in(options: dict[str, Any]) -> dict[str, Any] | None:
+    """The `treefill` section, or one called `settings`, as some clients have it; None where there is neither."""
     section = options.get(_SECTION, options.get("settings"))
-    return dict(section) if isinstance(section, dict) else {}
+    return dict(section) if isinstance(section, dict) else None
 
 
 def _notebook_sync() -> types.NotebookDocumentSyncOptions:
