@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 from treefill.errors import BadSetting
-from treefill.settings import Settings, load_settings
+from treefill.settings import (
+    ENGINE_SETTINGS,
+    PROTECTED_SETTINGS,
+    Settings,
+    load_settings,
+    without_protected,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +86,32 @@ def test_a_list_in_the_environment_that_is_not_json_is_one_sentence(monkeypatch:
 
 def test_every_setting_has_a_sentence() -> None:
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize("name", [*PROTECTED_SETTINGS])
+def test_an_editor_does_not_set_what_a_workspace_must_not(name: str) -> None:
+    allowed, (sentence,) = without_protected({name: 5, "max_lines": 3, "model": None})
+
+    assert allowed == {"max_lines": 3, "model": None}
+    assert sentence.startswith(f"The setting {name} is not taken from an editor")
+    assert f"TREEFILL_{name.upper()}" in sentence
+
+
+def test_an_editor_cannot_make_cores_of_its_own_but_by_another_model() -> None:
+    assert set(ENGINE_SETTINGS) - set(PROTECTED_SETTINGS) == {"model", "engine"}
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["/etc/passwd", "./m", "../m", "~/m", "a/../../m", "m.gguf", "a/m.safetensors", "C:/m", "\\\\host\\m"],
+)
+def test_a_model_that_an_editor_names_is_no_path(model: str) -> None:
+    allowed, (sentence,) = without_protected({"model": model})
+
+    assert allowed == {}
+    assert "treefill model list" in sentence
+
+
+@pytest.mark.parametrize("model", ["", "qwen2.5-coder-0.5b", "Qwen/Qwen2.5-Coder-0.5B", "my..finetune"])
+def test_a_model_that_an_editor_names_is_taken(model: str) -> None:
+    assert without_protected({"model": model}) == ({"model": model}, ())

@@ -7,6 +7,7 @@ editor or the command line hands over. `load_settings` says of each value where 
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -134,9 +135,14 @@ REQUEST_SETTINGS = (
     "mode", "max_new_tokens", "max_lines", "temperature", "top_k", "top_p", "seed",
     "n_prefix_tokens", "n_suffix_tokens", "n_neighbour_tokens", "anchor", "secret_patterns",
 )  # fmt: skip
-PROTECTED_SETTINGS = ("cache_dir", "model_sources", "runtime_dir", "secret_patterns")
-"""What names paths, or keeps files private. An editor mixes a workspace's settings with the user's, so these are
-taken from the user's own file, the environment and the command line alone."""
+PROTECTED_SETTINGS = (
+    "cache_dir", "model_sources", "runtime_dir", "secret_patterns",
+    "threads", "n_context", "request_limit_s", "unload_after_minutes", "core_linger_s",
+)  # fmt: skip
+"""What names paths, keeps files private, or says how much of the machine is taken and for how long: with numbers of
+its own each workspace would have a core, and a model in memory, of its own. An editor mixes a workspace's settings
+with the user's, so these are taken from the user's own file, the environment and the command line alone."""
+_MODEL_PATH = re.compile(r"^[./~]|\\|(^|/)\.\.(/|$)|^[A-Za-z]:|\.(gguf|safetensors)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +201,17 @@ def settings_from(options: Mapping[str, Any]) -> Settings:
 def without_protected(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What may be taken from an editor, and a sentence for each setting that may not."""
     refused = [name for name in PROTECTED_SETTINGS if given.get(name) is not None]
-    sentences = (
+    sentences = [
         f"The setting {name} is not taken from an editor, where a workspace could set it: "
         f"set it in {default_file()} or as TREEFILL_{name.upper()}."
         for name in refused
-    )
+    ]
+    if isinstance(given.get("model"), str) and _MODEL_PATH.search(given["model"]):
+        refused.append("model")
+        sentences.append(
+            "The setting model is a path, which is not taken from an editor, where a workspace could set it: "
+            "name a model that 'treefill model list' shows."
+        )
     return {name: value for name, value in given.items() if name not in refused}, tuple(sentences)
 
 

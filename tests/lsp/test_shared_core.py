@@ -133,7 +133,7 @@ def test_windows_that_open_at_the_same_instant_start_one_core(folder: Path) -> N
 def test_other_engine_settings_have_a_core_of_their_own(folder: Path) -> None:
     with (
         Editor(folder, {"texts": ["1 + 2"]}) as one,
-        Editor(folder, options={"treefill": {"threads": 2}}) as other,
+        Editor(folder, options={"treefill": {"model": "another"}}) as other,
         Editor(folder, options={"treefill": {"max_lines": 3}}) as third,
     ):
         for editor in (one, other, third):
