@@ -62,3 +62,28 @@ def test_what_is_masked_keeps_its_length() -> None:
     text = "a = 1\r\n  !ls 'x\r\n%%x (\n"
 
     assert code_of(Document("n#1", text, "python", is_cell=True)) == "a = 1\r\n  #xxxxx\r\n#xxxx\n"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        'x = f"""\n%s items"""\n',
+        'x = """\n!important\n?"""\n',
+        "x = (10\n% 3)\n",
+        "x = (10\n%(y))\n",
+        "ok = (a\n  != b)\n",
+        "x = a \\\n%b\n",
+        "x = a \\\r\n  %b\r\n",
+    ],
+)
+def test_a_line_that_goes_on_from_the_one_above_is_no_magic(cell: str) -> None:
+    document = Document("n#1", cell, "python", is_cell=True)
+
+    assert code_of(document) == cell
+    assert language_at(document, len(cell) - 1).language == "python"
+
+
+def test_after_a_string_of_several_lines_there_may_be_magics_again() -> None:
+    text = 'x = """\n%s"""\n%timeit f("""\n!ls\n'
+
+    assert code_of(Document("n#1", text, "python", is_cell=True)) == 'x = """\n%s"""\n#xxxxxxxxxxxx\n#xx\n'

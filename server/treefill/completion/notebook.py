@@ -7,6 +7,8 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 
+from treefill.completion.scan import CODE, scan
+from treefill.syntax.languages import language_by_id
 from treefill.text import Document, line_bounds
 
 CELL_LANGUAGES = {
@@ -22,7 +24,9 @@ CELL_LANGUAGES = {
 }
 """What the rest of a cell is after `%%NAME`; after others, as `%%time`, it stays Python."""
 _CELL_MAGIC = re.compile(r"\s*%%(\w+)")
-_MAGIC_LINE = re.compile(r"^([ \t]*)([%!?][^\r\n]*)", re.MULTILINE)
+_MAGIC_LINE = re.compile(r"^(?<!\\\n)(?<!\\\r\n)([ \t]*)((?:%{1,2}[^\W\d]|!(?!=)|\?)[^\r\n]*)", re.MULTILINE)
+"""A name follows the percent sign at once, and what goes on from the line above is none: `% 3)`, `!= x`. In brackets a
+magic is taken for one, since those of a line above are often still open while it is written."""
 
 
 def language_at(document: Document, offset: int) -> Document:
@@ -30,8 +34,8 @@ def language_at(document: Document, offset: int) -> Document:
     if not is_python_cell(document):
         return document
     start, end = line_bounds(document.text, offset)
-    magic = _MAGIC_LINE.match(document.text, start, end)
-    if magic is not None and offset > magic.start(2):
+    magic = next((each for each in _magics(document.text) if start <= each.start(2) < min(offset, end)), None)
+    if magic is not None:
         return replace(document, language="shellscript" if magic[2].startswith("!") else "plaintext")
     cell = _CELL_MAGIC.match(document.text)
     return replace(document, language=CELL_LANGUAGES.get(cell[1], document.language)) if cell else document
@@ -49,4 +53,21 @@ def is_python_cell(document: Document) -> bool:
 
 @lru_cache(maxsize=4)
 def _without_magics(text: str) -> str:
-    return _MAGIC_LINE.sub(lambda line: f"{line[1]}#{'x' * (len(line[2]) - 1)}", text)
+    pieces, at = [], 0
+    for magic in _magics(text):
+        pieces += [text[at : magic.start(2)], "#", "x" * (len(magic[2]) - 1)]
+        at = magic.end()
+    return "".join([*pieces, text[at:]])
+
+
+@lru_cache(maxsize=4)
+def _magics(text: str) -> tuple[re.Match[str], ...]:
+    """The lines that speak to the notebook; not those in a string of several lines."""
+    python, state, at = language_by_id("python"), CODE, 0
+    magics = []
+    for line in _MAGIC_LINE.finditer(text):
+        state = scan(text[at : line.start()], python, state).state
+        at = line.start() if state.quote else line.end()
+        if not state.quote:
+            magics.append(line)
+    return tuple(magics)
