@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -128,8 +129,15 @@ def make_request(
     )
 
 
-def make_service(settings: Settings, open_engine: Callable[[], Engine] | None = None) -> Service:
-    """The core's work, ready for fronts; `open_engine` stands in for the model in tests."""
+def make_service(
+    settings: Settings,
+    open_engine: Callable[[], Engine] | None = None,
+    on_hang: Callable[[], None] | None = None,
+) -> Service:
+    """The core's work, ready for fronts; `open_engine` stands in for the model in tests.
+
+    `on_hang` is called when the model does not stop; without it the process ends.
+    """
     from treefill.core.service import Service
 
     return Service(
@@ -137,6 +145,7 @@ def make_service(settings: Settings, open_engine: Callable[[], Engine] | None = 
         make_request,
         request_limit_s=settings.request_limit_s,
         unload_after_s=60 * settings.unload_after_minutes,
+        on_hang=on_hang or (lambda: os._exit(70)),
     )
 
 
@@ -163,7 +172,7 @@ def connection_for(
         if no_core:
             from treefill.core.in_process import InProcessCore
 
-            return InProcessCore(lambda: make_service(settings, open_engine))
+            return InProcessCore(lambda on_hang: make_service(settings, open_engine, on_hang))
         from treefill.core.client import CoreClient
 
         return CoreClient(core_place(settings, program))

@@ -90,6 +90,24 @@ def test_g20_after_an_error_and_a_hang_the_next_request_works(start: StartServer
     assert editor.process.poll() is None
 
 
+def test_g20_a_model_that_hangs_in_the_servers_own_process_leaves_the_editor_its_server(
+    start_alone: StartServer,
+) -> None:
+    editor = start_alone({"texts": ["1"], "hangs_at": [1]}, environment={"TREEFILL_REQUEST_LIMIT_S": "0.1"})
+    editor.wait_ready()
+    editor.open(FILE, "x = ")
+    assert editor.ask_at(FILE, 4) == []
+
+    editor.wait_until(lambda editor: editor.messages, timeout=20 * SLOW)
+
+    (message,) = editor.messages
+    assert "The model does not stop" in message
+    assert editor.ask_at(FILE, 4) == []
+    assert editor.explain(FILE)["reason"] == "no-core"
+    assert editor.statuses[-1]["kind"] == "Warning"
+    assert editor.shut_down() == 0
+
+
 def log_of(editor: Editor) -> str:
     """What front and core have logged."""
     logs = (editor.folder / "run").glob("*.log")

@@ -12,7 +12,8 @@ from treefill.core.service import Service
 class InProcessCore:
     """`core.link.Link` without a socket."""
 
-    def __init__(self, make_service: Callable[[], Service]) -> None:
+    def __init__(self, make_service: Callable[[Callable[[], None]], Service]) -> None:
+        """`make_service` is given what the service calls when its model hangs."""
         self._make_service = make_service
         self._service: Service | None = None
         self._peer: Peer | None = None
@@ -20,7 +21,7 @@ class InProcessCore:
     def start(self, events: LinkEvents) -> None:
         """Make the service."""
         loop = asyncio.get_running_loop()
-        self._service = self._make_service()
+        self._service = self._make_service(lambda: self._give_up(events))
 
         def send(message: Message) -> None:
             # Later, as from a socket: an answer never comes before the request has returned.
@@ -46,3 +47,8 @@ class InProcessCore:
             self._peer.leave()
             self._peer = None
             await self._service.close()
+
+    def _give_up(self, events: LinkEvents) -> None:
+        """The model's thread can't be ended alone, and the editor keeps its server."""
+        self._peer = None
+        events.on_lost("The model does not stop: nothing is suggested until the server is started anew.")

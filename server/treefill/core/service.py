@@ -6,7 +6,6 @@ wins, and of all that wait the newest goes first. A front's documents never meet
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +41,7 @@ class Service:
         make_request: MakeRequest,
         request_limit_s: float,
         unload_after_s: float,
-        on_hang: Callable[[], None] = lambda: os._exit(70),
+        on_hang: Callable[[], None],
     ) -> None:
         self._open_engine = open_engine
         self._make_request = make_request
@@ -202,7 +201,7 @@ class Service:
 
     def _give_up_on(self, job: Job) -> None:
         if self._running is job:
-            log.error("The model does not stop: this core ends, and the next request starts another.")
+            log.error("The model does not stop: it is given up.")
             self._on_hang()
 
     def _doze(self) -> None:
