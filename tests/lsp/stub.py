@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from treefill.app import connection_for, core_identity, make_service
+from treefill.commands.serve import take_stdout
 from treefill.core import client
 from treefill.core.server import run_core
 from treefill.engine.api import CancelFlag, GenerateRequest, Generation
@@ -170,7 +171,9 @@ def main() -> None:
         if "TREEFILL_TEST_BACK_OFF_S" in os.environ:
             client.BACK_OFF_S = (float(os.environ["TREEFILL_TEST_BACK_OFF_S"]),)
         program = (sys.executable, "-m", "tests.lsp.stub")
-        serve_stdio(lambda given: connection_for(given, "--no-core" in rest, program, open_stub))
+        serve_stdio(
+            lambda given: connection_for(given, "--no-core" in rest, program, open_stub), take_stdout()
+        )
         return
     settings = Settings.model_validate(json.load(sys.stdin))
     note(Path(os.environ["TREEFILL_TEST_RECORD"]), {"settings": settings.model_dump(mode="json")})

@@ -1,6 +1,7 @@
 """A server whose editor is gone goes, too, and takes everything with it."""
 
 import contextlib
+import signal
 import subprocess
 import sys
 import time
@@ -100,6 +101,41 @@ def test_g17_the_server_goes_with_its_editor(
     assert list(temporary.iterdir()) == []
     assert [path.name for path in (tmp_path / "run").glob("*")] == []
     assert sockets_in(tmp_path) == []
+
+
+def test_a_server_that_cannot_see_its_editors_process_goes_when_its_input_ends(start: StartServer) -> None:
+    """As one in a container whose editor is outside."""
+    editor = start({"texts": ["1"]}, process_id=2**22 + 1)
+    editor.wait_until(lambda editor: "can't be seen" in editor.stderr)
+    assert editor.complete("x = ‸") == "x = 1"
+    assert editor.process.poll() is None
+
+    assert editor.process.stdin is not None
+    editor.process.stdin.close()
+    assert editor.process.wait(5 * SLOW) == 1
+
+
+def test_a_thread_that_never_ends_does_not_keep_a_server_whose_editor_is_gone(start: StartServer) -> None:
+    code = (
+        "import time; from treefill.commands.serve import take_stdout; from treefill.lsp import serve_stdio; "
+        "serve_stdio(lambda given: time.sleep(600), take_stdout())"
+    )
+    editor = start(program=("-c", code), serve=())
+    time.sleep(0.3)
+
+    began = time.monotonic()
+    assert editor.shut_down() == 0
+    assert time.monotonic() - began < 2 * SLOW
+
+
+def test_an_interrupted_server_goes_without_a_traceback(start_alone: StartServer) -> None:
+    editor = start_alone({"texts": ["1"]})
+    editor.wait_ready()
+
+    editor.process.send_signal(signal.SIGINT)
+
+    assert editor.process.wait(5 * SLOW) == 130
+    assert "Traceback" not in editor.stderr
 
 
 def sockets_in(folder: Path) -> list[str]:

@@ -1,6 +1,7 @@
 """Whatever comes in, the stream stays whole, each request gets exactly one answer, and the server lives."""
 
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,18 @@ INLINE = "textDocument/inlineCompletion"
 INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, NOT_INITIALIZED = -32600, -32601, -32602, -32002
 
 
+NOISY_IMPORTS = """
+import sys
+
+class Noisy:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("pygls", "lsprotocol", "pydantic_settings"):
+            print("noise while importing", name, flush=True)
+
+sys.meta_path.insert(0, Noisy())
+"""
+
+
 def assert_lives(editor: Editor) -> None:
     """A suggestion comes in a document that is new."""
     editor.play(texts=["1"])
@@ -26,6 +39,22 @@ def assert_lives(editor: Editor) -> None:
 
 
 # Noise.
+
+
+def test_g25_what_is_printed_while_it_is_imported_does_not_break_the_stream(
+    start: StartServer, tmp_path: Path
+) -> None:
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    (hooks / "sitecustomize.py").write_text(NOISY_IMPORTS)
+    path = os.pathsep.join([str(hooks), os.environ.get("PYTHONPATH", "")])
+    editor = start(program=("-m", "treefill"), serve=("serve", "--no-core"), environment={"PYTHONPATH": path})
+    editor.wait_until(lambda editor: "noise while importing pydantic_settings" in editor.stderr)
+
+    assert editor.shut_down() == 0
+
+    assert editor.stray == b""
+    assert "noise while importing pygls" in editor.stderr
 
 
 @pytest.mark.parametrize("serve", [("serve",), ("serve", "--no-core")], ids=["shared core", "no core"])

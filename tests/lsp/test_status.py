@@ -3,7 +3,7 @@
 import pytest
 from treefill.lsp.status import Status, StatusKeeper
 
-LOADING = Status("Normal", True, "loading the model")
+LOADING = Status("Normal", True, "loading the model", is_loading=True)
 READY = Status("Normal", False, "ready")
 WORKING = Status("Normal", True, "working")
 

@@ -134,6 +134,7 @@ def test_a_client_that_is_gone_is_not_written_to_and_not_waited_for() -> None:
         writer = StdoutWriter(os.fdopen(outgoing, "wb", buffering=0))
         writer.write(b"x")
         writer.write(b"y")
+        assert not writer._unsent, "nothing is kept for nobody"
         await asyncio.wait_for(writer.drain(60), 20)
         writer.close()
 

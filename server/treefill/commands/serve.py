@@ -12,9 +12,11 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
+
+from treefill.logs import log_to_stderr
 
 if TYPE_CHECKING:
     from treefill.core.link import Connection
@@ -29,11 +31,12 @@ def serve_command(
     ] = False,
 ) -> None:
     """Serve an editor over standard input and output. Editors start this; there is nothing to see in a terminal."""
-    _log_to_stderr()
+    log_to_stderr()
+    output = take_stdout()  # before anything is imported that may print
     with _no_collection():
         from treefill.lsp import serve_stdio
 
-    serve_stdio(lambda given: _connection(given, no_core))
+    serve_stdio(lambda given: _connection(given, no_core), output)
 
 
 def core_command(
@@ -43,7 +46,7 @@ def core_command(
 
     The settings come as JSON on standard input.
     """
-    _log_to_stderr()
+    log_to_stderr()
     with _no_collection():
         from treefill.app import core_identity, make_service
         from treefill.core.server import run_core
@@ -54,6 +57,15 @@ def core_command(
     asyncio.run(work)
     logging.shutdown()
     os._exit(0)  # a thread that is stuck in a model must not keep the process
+
+
+def take_stdout() -> BinaryIO:
+    """Standard output for the protocol alone: whatever else prints, in Python or C, goes to standard error."""
+    sys.stdout.flush()
+    protocol = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return protocol
 
 
 def _connection(given: "dict[str, Any]", no_core: bool) -> "Connection":
@@ -71,8 +83,3 @@ def _no_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
-
-
-def _log_to_stderr() -> None:
-    """One line an event, never with text of a document in it."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="treefill: %(message)s")

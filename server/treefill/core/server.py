@@ -14,6 +14,7 @@ from treefill.core.place import log_of
 from treefill.core.service import Service
 from treefill.core.wire import BadFrame, encode, read_message
 from treefill.errors import CoreError
+from treefill.logs import log_kinds_alone
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ async def run_core(
     listener = await platform.start_server(server.serve, address)
     own_file = platform.file_number(address)
     loop = asyncio.get_running_loop()
+    log_kinds_alone(loop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.ended.set)
     server.linger(max(linger_s, FIRST_FRONT_LIMIT_S))

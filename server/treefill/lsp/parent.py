@@ -5,6 +5,11 @@ import asyncio
 CHECK_EVERY_S = 2.0
 
 
+async def is_visible(process_id: int) -> bool:
+    """False where it has no such number here, as from within a container whose editor is outside."""
+    return await asyncio.to_thread(_is_alive, process_id)
+
+
 async def outlives(process_id: int) -> None:
     """Return once the process is gone."""
     while await asyncio.to_thread(_is_alive, process_id):

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
 from lsprotocol import types
 from pygls.capabilities import ServerCapabilitiesBuilder
@@ -19,14 +19,15 @@ from pygls.uris import to_fs_path
 
 from treefill import __version__
 from treefill.core.link import Connection
+from treefill.logs import log_kinds_alone
 from treefill.lsp import convert
 from treefill.lsp.front import Front, FrontRequest
 from treefill.lsp.notebooks import NotebookChange, Notebooks
-from treefill.lsp.parent import outlives
+from treefill.lsp.parent import is_visible, outlives
 from treefill.lsp.progress import LoadingProgress
 from treefill.lsp.protocol import TolerantProtocol, TolerantServer
 from treefill.lsp.status import Status
-from treefill.lsp.stdio import FrameReader, StdoutWriter, open_stdin, take_stdout
+from treefill.lsp.stdio import READ_BYTES, FrameReader, StdoutWriter, open_stdin
 from treefill.text import PositionEncoding
 
 log = logging.getLogger(__name__)
@@ -35,7 +36,6 @@ EXPLAIN_COMMAND = "treefill.explain"
 CLOSE_LIMIT_S = 1.0
 SETTINGS_LIMIT_S = 1.0
 """An editor that has not told its settings by then is served with what there is."""
-_READ_BYTES = 1 << 18
 _SECTION = "treefill"
 _TRIGGER_CHARACTERS = [".", "(", "[", "{", "=", ",", ":", " "]
 
@@ -43,19 +43,16 @@ MakeConnection = Callable[[dict[str, Any]], Connection]
 """From what an editor sets to a way to a core. Called beside the event loop: it imports and reads files."""
 
 
-def serve_stdio(make_connection: MakeConnection) -> None:
-    """Serve one editor on standard input and output until it is gone; ends the process."""
-    output = take_stdout()
+def serve_stdio(make_connection: MakeConnection, output: BinaryIO) -> None:
+    """Serve one editor on standard input and what was standard output until it is gone; ends the process."""
     # pygls quotes messages, and with them source text, in its logs.
     logging.getLogger("pygls").addHandler(logging.NullHandler())
     logging.getLogger("pygls").propagate = False
-    status = asyncio.run(_serve(make_connection, output))
-    logging.shutdown()
-    # A thread that waits for a lock or a model must not keep a process whose editor is gone.
-    os._exit(status)
+    asyncio.run(_serve(make_connection, output))
 
 
-async def _serve(make_connection: MakeConnection, output: Any) -> int:
+async def _serve(make_connection: MakeConnection, output: BinaryIO) -> NoReturn:
+    log_kinds_alone(asyncio.get_running_loop())
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def end(status: int) -> None:
@@ -68,18 +65,23 @@ async def _serve(make_connection: MakeConnection, output: Any) -> int:
     reading = asyncio.create_task(_read(session))
     reading.add_done_callback(lambda _task: end(1))
     try:
-        return await ended
-    finally:
-        reading.cancel()
-        await asyncio.wait([asyncio.create_task(session.close())], timeout=CLOSE_LIMIT_S)
-        await writer.drain(CLOSE_LIMIT_S)
+        status = await ended
+    except asyncio.CancelledError:  # Ctrl-C
+        status = 130
+    reading.cancel()
+    await asyncio.wait([asyncio.create_task(session.close())], timeout=CLOSE_LIMIT_S)
+    await writer.drain(CLOSE_LIMIT_S)
+    logging.shutdown()
+    # From within the loop, which would wait for its threads at its end: one that reads a terminal or is stuck in a
+    # model must not keep a process whose editor is gone.
+    os._exit(status)
 
 
 async def _read(session: "Session") -> None:
     """Handle what the editor sends, until it has closed its end."""
     frames = FrameReader()
     stdin = await open_stdin()
-    while data := await stdin.read(_READ_BYTES):
+    while data := await stdin.read(READ_BYTES):
         for body in frames.feed(data):
             try:
                 session.receive(body)
@@ -229,6 +231,9 @@ class Session:
                 await self._front.connect(await asyncio.to_thread(self._make_connection, given))
 
     async def _end_with(self, process_id: int) -> None:
+        if not await is_visible(process_id):
+            log.info("The editor's process can't be seen from here: this server goes when its input ends.")
+            return
         await outlives(process_id)
         log.warning("The editor's process is gone.")
         self._end(1)
@@ -302,7 +307,7 @@ class Session:
     # What the editor is told.
 
     def _tell_status(self, status: Status) -> None:
-        self._in_background(self._progress.follow(status.message if status.is_busy else ""))
+        self._in_background(self._progress.follow(status.is_loading))
         if self._wants_status:
             self.server.protocol.notify(
                 "didChangeStatus", {"busy": status.is_busy, "message": status.message, "kind": status.kind}

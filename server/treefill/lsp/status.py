@@ -12,6 +12,8 @@ class Status:
     """`Normal`, `Warning` or `Error`."""
     is_busy: bool = False
     message: str = ""
+    is_loading: bool = False
+    """Whether it is the model's loading that is waited for."""
 
 
 class StatusKeeper:
@@ -31,7 +33,7 @@ class StatusKeeper:
     def engine(self, state: str, sentence: str) -> None:
         """The engine or the core has changed its state."""
         self._engine = {
-            "loading": Status("Normal", True, "loading the model"),
+            "loading": Status("Normal", True, "loading the model", is_loading=True),
             "ready": Status("Normal", False, "ready"),
             "unloaded": Status("Normal", False, "ready"),
             "failed": Status("Error", False, sentence),

@@ -1,4 +1,4 @@
-"""The protocol's base layer over standard input and output: framing that garbage can't derail, and a guarded stdout."""
+"""The protocol's base layer over standard input and output: framing that garbage can't derail, and no waiting."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from typing import BinaryIO
 log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 256_000_000
-_READ_BYTES = 1 << 18
+READ_BYTES = 1 << 18
 _HEADER = re.compile(rb"Content-Length:[ \t]*(\d{1,12})[ \t]*\r?\n", re.IGNORECASE)
 _HEADERS_END = re.compile(rb"\r?\n\r?\n")
 
@@ -60,19 +60,10 @@ class FrameReader:
             del self._bytes[:n_bytes]
 
 
-def take_stdout() -> BinaryIO:
-    """Standard output for the protocol alone: whatever else prints, in Python or C, goes to standard error."""
-    sys.stdout.flush()
-    protocol = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return protocol
-
-
 async def open_stdin() -> asyncio.StreamReader:
     """Standard input as a stream; a file or a terminal is read by a thread's help."""
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=_READ_BYTES)
+    reader = asyncio.StreamReader(limit=READ_BYTES)
     try:
         await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", 0)
@@ -95,29 +86,31 @@ class StdoutWriter:
         os.set_blocking(output.fileno(), False)
 
     def write(self, data: bytes) -> None:
-        """Send, now or as soon as the client reads."""
-        self._unsent += data
-        self._flush()
+        """Send, now or as soon as the client reads; not to one that is gone."""
+        if not self._is_broken:
+            self._unsent += data
+            self._flush()
 
     async def drain(self, limit_s: float) -> None:
         """Wait until all is sent, or the limit has passed."""
         deadline = self._loop.time() + limit_s
-        while self._unsent and not self._is_broken and self._loop.time() < deadline:
+        while self._unsent and self._loop.time() < deadline:
             await asyncio.sleep(0.01)
 
     def close(self) -> None:
-        """Nothing is written any more."""
+        """Nothing is written any more. A part of what pygls takes for a writer."""
         self._loop.remove_writer(self._output.fileno())
         self._output.close()
 
     def _flush(self) -> None:
         try:
-            while self._unsent and not self._is_broken:
-                n_sent = os.write(self._output.fileno(), self._unsent[:_READ_BYTES])
+            while self._unsent:
+                n_sent = os.write(self._output.fileno(), self._unsent[:READ_BYTES])
                 del self._unsent[:n_sent]
         except BlockingIOError:
             self._loop.add_writer(self._output.fileno(), self._flush)
             return
         except OSError:
             self._is_broken = True
+            self._unsent.clear()
         self._loop.remove_writer(self._output.fileno())
