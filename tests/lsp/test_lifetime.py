@@ -129,7 +129,12 @@ def test_a_thread_that_never_ends_does_not_keep_a_server_whose_editor_is_gone(st
 
 
 def test_an_interrupted_server_goes_without_a_traceback(start_alone: StartServer) -> None:
-    editor = start_alone({"texts": ["1"]})
+    # Who runs the tests in the background ignores interrupts, and processes inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        editor = start_alone({"texts": ["1"]})
+    finally:
+        signal.signal(signal.SIGINT, before)
     editor.wait_ready()
 
     editor.process.send_signal(signal.SIGINT)
