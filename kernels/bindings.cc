@@ -38,7 +38,7 @@ using Table = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cp
 using HalfTable = nb::ndarray<const uint16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Ids = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Flag = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Logits = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Logits = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // One pool for the process, and one product at a time on it. Neither is ever destroyed: at exit, threads of the
 // interpreter may still be multiplying. A forked child has none of the parent's threads, so it begins anew.
@@ -132,12 +132,62 @@ void check_linear(const Int8Linear& linear, const char* name, int64_t n_inputs, 
                               std::to_string(n_inputs));
 }
 
+KvType kv_type_named(const std::string& name) {
+  if (name == "float32") return KvType::kFloat32;
+  if (name == "bfloat16") return KvType::kBfloat16;
+  if (name == "int8") return KvType::kInt8;
+  throw std::invalid_argument("the cache can be float32, bfloat16 or int8, not " + name);
+}
+
+KvShape kv_shape(int64_t n_layers, int64_t n_kv_heads, int64_t head_dim, int64_t block_tokens, int64_t n_blocks,
+                 const std::string& type) {
+  for (int64_t number : {n_layers, n_kv_heads, head_dim, block_tokens, n_blocks})
+    if (number < 1 || number > kMostWide) throw std::invalid_argument("every number of a cache is 1 to 2^30");
+  if (head_dim % kLanes || block_tokens % kKvRun)
+    throw std::invalid_argument("head_dim must be a multiple of 8, and block_tokens one of 32");
+  return {n_layers, n_kv_heads, head_dim, block_tokens, n_blocks, kv_type_named(type)};
+}
+
+class BoundKvBlocks {
+ public:
+  BoundKvBlocks(int64_t n_layers, int64_t n_kv_heads, int64_t head_dim, int64_t block_tokens, int64_t n_blocks,
+                const std::string& type)
+      : cache_(kv_shape(n_layers, n_kv_heads, head_dim, block_tokens, n_blocks, type)) {}
+
+  void copy(int64_t from, int64_t to, int64_t n_tokens) {
+    check(from);
+    check(to);
+    if (from == to || n_tokens < 0 || n_tokens > cache_.shape().block_tokens)
+      throw std::invalid_argument("copy takes two blocks and at most a block's tokens");
+    nb::gil_scoped_release no_gil;
+    std::lock_guard lock(shared->mutex);
+    cache_.copy(from, to, n_tokens);
+  }
+
+  void check(int64_t block) const {
+    if (block < 0 || block >= cache_.shape().n_blocks)
+      throw std::invalid_argument("block " + std::to_string(block) + " is not one of " +
+                                  std::to_string(cache_.shape().n_blocks));
+  }
+
+  KvBlocks& cache() { return cache_; }
+
+ private:
+  KvBlocks cache_;
+};
+
+// What Python says of one sequence; the arrays are copied, for they may change while others compute.
+struct BoundAppended {
+  std::vector<int32_t> blocks;
+  int64_t n_before, n_rows, n_logits;
+};
+
 // A decoder and the Python objects that its weights lie in.
 class BoundDecoder {
  public:
   BoundDecoder(int64_t n_heads, int64_t n_kv_heads, int64_t head_dim, int64_t n_ffn, float norm_epsilon,
                HalfTable embedding, const std::vector<nb::dict>& layers, Vector norm, nb::object head, Table cos,
-               Table sin) {
+               Table sin, nb::object cache) {
     const int64_t n_vocab = static_cast<int64_t>(embedding.shape(0));
     const int64_t n_hidden = static_cast<int64_t>(embedding.shape(1));
     const int64_t n_context = static_cast<int64_t>(cos.shape(0));
@@ -154,6 +204,10 @@ class BoundDecoder {
                              .n_vocab = n_vocab,
                              .n_context = n_context,
                              .norm_epsilon = norm_epsilon};
+    cache_ = &nb::cast<BoundKvBlocks&>(cache);
+    const KvShape& kv = cache_->cache().shape();
+    if (kv.n_layers != shape.n_layers || kv.n_kv_heads != n_kv_heads || kv.head_dim != head_dim)
+      throw std::invalid_argument("the cache is of another model's shape");
     DecoderWeights weights{.embedding = embedding.data(),
                            .layers = {},
                            .norm = vector(nb::cast(norm), "norm", n_hidden),
@@ -171,36 +225,66 @@ class BoundDecoder {
                                 .gate = linear(layer["gate"], "gate", n_hidden, n_ffn),
                                 .up = linear(layer["up"], "up", n_hidden, n_ffn),
                                 .down = linear(layer["down"], "down", n_ffn, n_hidden)});
-    kept_.push_back(nb::cast(embedding));
-    kept_.push_back(nb::cast(cos));
-    kept_.push_back(nb::cast(sin));
-    decoder_ = std::make_unique<Decoder>(shape, std::move(weights));
+    for (const nb::object& kept : {nb::cast(embedding), nb::cast(cos), nb::cast(sin), cache}) kept_.push_back(kept);
+    decoder_ = std::make_unique<Decoder>(shape, std::move(weights), cache_->cache());
   }
 
-  bool evaluate(Ids ids, Flag cancel, Logits logits) {
-    const DecoderShape& shape = decoder_->shape();
-    const int64_t n_rows = static_cast<int64_t>(ids.shape(0));
-    if (n_rows < 1 || n_rows > Decoder::kMaxRows || decoder_->length() + n_rows > shape.n_context)
-      throw std::invalid_argument("evaluate takes 1 to " + std::to_string(Decoder::kMaxRows) + " tokens, and " +
-                                  std::to_string(shape.n_context) + " with those that are cached");
-    for (int64_t i = 0; i < n_rows; ++i)
-      if (ids.data()[i] < 0 || ids.data()[i] >= shape.n_vocab)
-        throw std::invalid_argument("token " + std::to_string(ids.data()[i]) + " is not in the vocabulary");
+  bool evaluate(Ids ids, const std::vector<nb::tuple>& sequences, Flag cancel, std::optional<Logits> logits) {
+    const std::vector<int32_t> copied(ids.data(), ids.data() + ids.shape(0));
+    const std::vector<BoundAppended> given = sequences_of(sequences);
+    check(copied, given);
     if (cancel.shape(0) < 1) throw std::invalid_argument("cancel has no byte");
-    check_shape(nb::ndarray<>(logits), "logits", {shape.n_vocab});
+    int64_t n_logits = 0;
+    std::vector<Appended> appended;
+    for (const BoundAppended& sequence : given) {
+      n_logits += sequence.n_logits;
+      appended.push_back({sequence.blocks.data(), sequence.n_before, sequence.n_rows, sequence.n_logits});
+    }
+    if (logits) check_shape(nb::ndarray<>(*logits), "logits", {n_logits, decoder_->shape().n_vocab});
+    if (!logits && n_logits > 0) throw std::invalid_argument("logits are wanted, and there is nowhere to write them");
     nb::gil_scoped_release no_gil;
     std::lock_guard lock(shared->mutex);
-    return decoder_->evaluate(ids.data(), n_rows, cancel.data(), logits.data(), the_pool());
+    return decoder_->evaluate(appended, copied.data(), cancel.data(), logits ? logits->data() : nullptr, the_pool());
   }
-
-  void crop(int64_t n_tokens) {
-    if (n_tokens < 0) throw std::invalid_argument("a cache can't be cropped to less than nothing");
-    decoder_->crop(n_tokens);
-  }
-
-  int64_t length() const { return decoder_->length(); }
 
  private:
+  static std::vector<BoundAppended> sequences_of(const std::vector<nb::tuple>& sequences) {
+    std::vector<BoundAppended> given;
+    for (const nb::tuple& sequence : sequences) {
+      if (nb::len(sequence) != 4) throw std::invalid_argument("a sequence is blocks, n_before, n_rows and n_logits");
+      const Ids blocks = nb::cast<Ids>(sequence[0]);
+      given.push_back({{blocks.data(), blocks.data() + blocks.shape(0)},
+                       nb::cast<int64_t>(sequence[1]),
+                       nb::cast<int64_t>(sequence[2]),
+                       nb::cast<int64_t>(sequence[3])});
+    }
+    return given;
+  }
+
+  void check(const std::vector<int32_t>& ids, const std::vector<BoundAppended>& sequences) const {
+    const DecoderShape& shape = decoder_->shape();
+    const int64_t block_tokens = cache_->cache().shape().block_tokens;
+    int64_t n_rows = 0;
+    for (const BoundAppended& sequence : sequences) {
+      const int64_t n_after = sequence.n_before + sequence.n_rows;
+      if (sequence.n_rows < 1 || sequence.n_rows > Decoder::kMaxRows || sequence.n_logits < 0 ||
+          sequence.n_logits > sequence.n_rows)
+        throw std::invalid_argument("evaluate takes 1 to " + std::to_string(Decoder::kMaxRows) + " tokens");
+      if (sequence.n_before < 0 || sequence.n_before > shape.n_context || n_after > shape.n_context)
+        throw std::invalid_argument("a sequence has at most " + std::to_string(shape.n_context) + " tokens");
+      if (static_cast<int64_t>(sequence.blocks.size()) * block_tokens < n_after)
+        throw std::invalid_argument("the blocks of a sequence do not hold its " + std::to_string(n_after) + " tokens");
+      for (int32_t block : sequence.blocks) cache_->check(block);
+      n_rows += sequence.n_rows;
+    }
+    if (n_rows < 1 || n_rows > Decoder::kMaxRows || n_rows != static_cast<int64_t>(ids.size()))
+      throw std::invalid_argument("evaluate takes 1 to " + std::to_string(Decoder::kMaxRows) +
+                                  " tokens, as many as its sequences say");
+    for (int32_t id : ids)
+      if (id < 0 || id >= shape.n_vocab)
+        throw std::invalid_argument("token " + std::to_string(id) + " is not in the vocabulary");
+  }
+
   const float* vector(const nb::object& array, const char* name, int64_t n) {
     const Vector v = nb::cast<Vector>(array);
     check_shape(nb::ndarray<>(v), name, {n});
@@ -216,8 +300,14 @@ class BoundDecoder {
   }
 
   std::vector<nb::object> kept_;
+  BoundKvBlocks* cache_;
   std::unique_ptr<Decoder> decoder_;
 };
+
+int64_t kv_bytes_a_block(int64_t n_layers, int64_t n_kv_heads, int64_t head_dim, int64_t block_tokens,
+                         const std::string& type) {
+  return KvBlocks::bytes_a_block(kv_shape(n_layers, n_kv_heads, head_dim, block_tokens, 1, type));
+}
 
 std::vector<std::string> instruction_set_names() {
   std::vector<std::string> names;
@@ -244,12 +334,17 @@ NB_MODULE(_kernels, m) {
       .def("forward", &Int8Linear::forward, "x"_a, "n_rows"_a, "y"_a)
       .def_prop_ro("n_inputs", &Int8Linear::n_inputs)
       .def_prop_ro("n_outputs", &Int8Linear::n_outputs);
+  nb::class_<BoundKvBlocks>(m, "KvBlocks")
+      .def(nb::init<int64_t, int64_t, int64_t, int64_t, int64_t, const std::string&>(), "n_layers"_a, "n_kv_heads"_a,
+           "head_dim"_a, "block_tokens"_a, "n_blocks"_a, "type"_a)
+      .def("copy", &BoundKvBlocks::copy, "source"_a, "target"_a, "n_tokens"_a)
+      .def_static("bytes_a_block", &kv_bytes_a_block, "n_layers"_a, "n_kv_heads"_a, "head_dim"_a, "block_tokens"_a,
+                  "type"_a);
   nb::class_<BoundDecoder>(m, "Decoder")
       .def(nb::init<int64_t, int64_t, int64_t, int64_t, float, HalfTable, const std::vector<nb::dict>&, Vector,
-                    nb::object, Table, Table>(),
+                    nb::object, Table, Table, nb::object>(),
            "n_heads"_a, "n_kv_heads"_a, "head_dim"_a, "n_ffn"_a, "norm_epsilon"_a, "embedding"_a.noconvert(),
-           "layers"_a, "norm"_a.noconvert(), "head"_a, "cos"_a.noconvert(), "sin"_a.noconvert())
-      .def("evaluate", &BoundDecoder::evaluate, "ids"_a.noconvert(), "cancel"_a, "logits"_a.noconvert())
-      .def("crop", &BoundDecoder::crop, "n_tokens"_a)
-      .def_prop_ro("length", &BoundDecoder::length);
+           "layers"_a, "norm"_a.noconvert(), "head"_a, "cos"_a.noconvert(), "sin"_a.noconvert(), "cache"_a)
+      .def("evaluate", &BoundDecoder::evaluate, "ids"_a.noconvert(), "sequences"_a, "cancel"_a,
+           "logits"_a.noconvert().none());
 }

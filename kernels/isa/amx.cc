@@ -54,7 +54,8 @@ void block_rows(const LinearPiece& p, int64_t block, int64_t row, int64_t n_rows
   const __mmask16 mask = n_left >= kBlock ? __mmask16{0xffff} : static_cast<__mmask16>((1u << n_left) - 1);
   for (int64_t r = 0; r < n_rows; ++r) {
     const __m512 out = p.bias ? _mm512_add_ps(acc[r], _mm512_maskz_loadu_ps(mask, p.bias + n)) : acc[r];
-    _mm512_mask_storeu_ps(p.y + (row + r) * p.n_outputs + n, mask, out);
+    float* y = p.y + (row + r) * p.n_outputs + n;
+    _mm512_mask_storeu_ps(y, mask, p.add ? _mm512_add_ps(_mm512_maskz_loadu_ps(mask, y), out) : out);
   }
 }
 

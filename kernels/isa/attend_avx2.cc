@@ -9,8 +9,8 @@ namespace treefill {
 namespace {
 
 inline __m256 exponential(__m256 x) {
-  x = _mm256_max_ps(_mm256_set1_ps(kExpMin), x);
-  x = _mm256_min_ps(_mm256_set1_ps(kExpMax), x);
+  x = _mm256_max_ps(x, _mm256_set1_ps(kExpMin));  // the bound, where x is not a number
+  x = _mm256_min_ps(x, _mm256_set1_ps(kExpMax));
   const __m256 n =
       _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(kLog2E)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   __m256 r = _mm256_fmadd_ps(n, _mm256_set1_ps(-kLn2High), x);
@@ -32,12 +32,6 @@ inline float sum_lanes(__m256 lanes) {
   return _mm_cvtss_f32(pairs) + _mm_cvtss_f32(_mm_shuffle_ps(pairs, pairs, 1));
 }
 
-inline float dot(const float* a, const float* b, int64_t n) {
-  __m256 sum = _mm256_setzero_ps();
-  for (int64_t i = 0; i < n; i += kLanes) sum = _mm256_fmadd_ps(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i), sum);
-  return sum_lanes(sum);
-}
-
 // The last up to seven of n numbers, the others as `rest` has them.
 inline __m256 load_tail(const float* x, int64_t n, float rest) {
   float lanes[kLanes];
@@ -51,12 +45,63 @@ inline void store_tail(float* x, int64_t n, __m256 value) {
   for (int64_t i = 0; i < n; ++i) x[i] = lanes[i];
 }
 
-// Scores become probabilities; returns what they add up to.
-inline float softmax(float* scores, int64_t n, float largest) {
+// kRows × kVectors sums at once: each load of b serves all rows, each of a all vectors. Twelve sums fill the registers;
+// GCC keeps them there only where their loops are unrolled from the start and the bounds are local.
+template <int kRows, int kVectors>
+inline void weigh_tile(const WeighPiece& p, int64_t row, int64_t vector) {
+  const float* a = p.a + row * p.a_stride;
+  const float* b = p.b + vector * p.b_vector;
+  float* y = p.y + row * p.y_stride + vector * kLanes;
+  const int64_t a_stride = p.a_stride, b_term = p.b_term, b_vector = p.b_vector, y_stride = p.y_stride;
+  const int64_t n_terms = p.n_terms;
+  __m256 acc[kRows * kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows * kVectors; ++i)
+    acc[i] = p.add ? _mm256_loadu_ps(y + i / kVectors * y_stride + i % kVectors * kLanes) : _mm256_setzero_ps();
+  for (int64_t term = 0; term < n_terms; ++term) {
+    __m256 columns[kVectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) columns[v] = _mm256_loadu_ps(b + term * b_term + v * b_vector);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows * kVectors; ++i)
+      acc[i] = _mm256_fmadd_ps(_mm256_broadcast_ss(a + i / kVectors * a_stride + term), columns[i % kVectors], acc[i]);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows * kVectors; ++i)
+    _mm256_storeu_ps(y + i / kVectors * y_stride + i % kVectors * kLanes, acc[i]);
+}
+
+template <int kRows>
+inline void weigh_rows(const WeighPiece& p, int64_t row) {
+  int64_t vector = 0;
+  for (; vector + 4 <= p.n_vectors; vector += 4) weigh_tile<kRows, 4>(p, row, vector);
+  for (; vector < p.n_vectors; ++vector) weigh_tile<kRows, 1>(p, row, vector);
+}
+
+}  // namespace
+
+void weigh_avx2(const WeighPiece& p) {
+  int64_t row = 0;
+  for (; row + 3 <= p.n_rows; row += 3) weigh_rows<3>(p, row);
+  for (; row + 2 <= p.n_rows; row += 2) weigh_rows<2>(p, row);
+  for (; row < p.n_rows; ++row) weigh_rows<1>(p, row);
+}
+
+float softmax_avx2(float* scores, int64_t n) {
+  float largest = scores[0];
+  int64_t i = 0;
+  if (n >= kLanes) {
+    __m256 most = _mm256_loadu_ps(scores);
+    for (i = kLanes; i + kLanes <= n; i += kLanes) most = _mm256_max_ps(most, _mm256_loadu_ps(scores + i));
+    float lanes[kLanes];
+    _mm256_storeu_ps(lanes, most);
+    for (float lane : lanes) largest = lane > largest ? lane : largest;
+  }
+  for (; i < n; ++i) largest = scores[i] > largest ? scores[i] : largest;
+
   const __m256 top = _mm256_set1_ps(largest);
   __m256 totals = _mm256_setzero_ps();
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
+  for (i = 0; i + kLanes <= n; i += kLanes) {
     const __m256 p = exponential(_mm256_sub_ps(_mm256_loadu_ps(scores + i), top));
     _mm256_storeu_ps(scores + i, p);
     totals = _mm256_add_ps(totals, p);
@@ -70,34 +115,6 @@ inline float softmax(float* scores, int64_t n, float largest) {
     totals = _mm256_loadu_ps(lanes);
   }
   return sum_lanes(totals);
-}
-
-// kWide vectors of a head's output at once, so that a probability is loaded once for all of them.
-template <int kWide>
-inline void weigh(const AttendPiece& p, int64_t first, float total) {
-  __m256 sum[kWide];
-  for (int w = 0; w < kWide; ++w) sum[w] = _mm256_setzero_ps();
-  for (int64_t i = 0; i < p.n_keys; ++i) {
-    const __m256 weight = _mm256_set1_ps(p.scores[i]);
-    const float* value = p.values + i * p.head_dim + first;
-    for (int w = 0; w < kWide; ++w) sum[w] = _mm256_fmadd_ps(weight, _mm256_loadu_ps(value + w * kLanes), sum[w]);
-  }
-  for (int w = 0; w < kWide; ++w)
-    _mm256_storeu_ps(p.out + first + w * kLanes, _mm256_div_ps(sum[w], _mm256_set1_ps(total)));
-}
-
-}  // namespace
-
-void attend_avx2(const AttendPiece& p) {
-  float largest = dot(p.query, p.keys, p.head_dim);
-  for (int64_t i = 0; i < p.n_keys; ++i) {
-    p.scores[i] = dot(p.query, p.keys + i * p.head_dim, p.head_dim);
-    largest = p.scores[i] > largest ? p.scores[i] : largest;
-  }
-  const float total = softmax(p.scores, p.n_keys, largest);
-  int64_t d = 0;
-  for (; d + 8 * kLanes <= p.head_dim; d += 8 * kLanes) weigh<8>(p, d, total);
-  for (; d < p.head_dim; d += kLanes) weigh<1>(p, d, total);
 }
 
 void swiglu_avx2(float* gate, const float* up, int64_t n) {

@@ -7,8 +7,8 @@ namespace treefill {
 namespace {
 
 float exponential(float x) {
-  x = x < kExpMin ? kExpMin : x;
-  x = x > kExpMax ? kExpMax : x;
+  x = x > kExpMin ? x : kExpMin;  // what is not a number, too: it must not be cast to an integer
+  x = x < kExpMax ? x : kExpMax;
   const float n = __builtin_nearbyintf(x * kLog2E);
   float r = __builtin_fmaf(n, -kLn2High, x);
   r = __builtin_fmaf(n, -kLn2Low, r);
@@ -31,31 +31,30 @@ float sum_lanes(const float* lanes) {
   return even + odd;
 }
 
-float dot(const float* a, const float* b, int64_t n) {
-  float lanes[kLanes] = {};
-  for (int64_t i = 0; i < n; ++i) lanes[i % kLanes] = __builtin_fmaf(a[i], b[i], lanes[i % kLanes]);
-  return sum_lanes(lanes);
-}
-
 }  // namespace
 
-void attend_scalar(const AttendPiece& p) {
-  float largest = dot(p.query, p.keys, p.head_dim);
-  for (int64_t i = 0; i < p.n_keys; ++i) {
-    p.scores[i] = dot(p.query, p.keys + i * p.head_dim, p.head_dim);
-    largest = p.scores[i] > largest ? p.scores[i] : largest;
+void weigh_scalar(const WeighPiece& p) {
+  for (int64_t row = 0; row < p.n_rows; ++row) {
+    for (int64_t column = 0; column < p.n_vectors * kLanes; ++column) {
+      const float* b = p.b + column / kLanes * p.b_vector + column % kLanes;
+      float& y = p.y[row * p.y_stride + column];
+      float acc = p.add ? y : 0.0f;
+      for (int64_t term = 0; term < p.n_terms; ++term)
+        acc = __builtin_fmaf(p.a[row * p.a_stride + term], b[term * p.b_term], acc);
+      y = acc;
+    }
   }
+}
+
+float softmax_scalar(float* scores, int64_t n) {
+  float largest = scores[0];
+  for (int64_t i = 1; i < n; ++i) largest = scores[i] > largest ? scores[i] : largest;
   float totals[kLanes] = {};
-  for (int64_t i = 0; i < p.n_keys; ++i) {
-    p.scores[i] = exponential(p.scores[i] - largest);
-    totals[i % kLanes] += p.scores[i];
+  for (int64_t i = 0; i < n; ++i) {
+    scores[i] = exponential(scores[i] - largest);
+    totals[i % kLanes] += scores[i];
   }
-  const float total = sum_lanes(totals);
-  for (int64_t d = 0; d < p.head_dim; ++d) {
-    float sum = 0.0f;
-    for (int64_t i = 0; i < p.n_keys; ++i) sum = __builtin_fmaf(p.scores[i], p.values[i * p.head_dim + d], sum);
-    p.out[d] = sum / total;
-  }
+  return sum_lanes(totals);
 }
 
 void swiglu_scalar(float* gate, const float* up, int64_t n) {

@@ -53,12 +53,12 @@ std::vector<InstructionSet> detect() {
   __builtin_cpu_init();
   if (has_avx512vnni()) {
     if (cpu_has_amx_int8() && system_allows_amx())
-      found.push_back({"amx", linear_amx, quantise_avx2, attend_avx2, swiglu_avx2});
-    found.push_back({"avx512vnni", linear_avx512vnni, quantise_avx2, attend_avx2, swiglu_avx2});
+      found.push_back({"amx", linear_amx, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
+    found.push_back({"avx512vnni", linear_avx512vnni, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
   }
-  if (has_avx2()) found.push_back({"avx2", linear_avx2, quantise_avx2, attend_avx2, swiglu_avx2});
+  if (has_avx2()) found.push_back({"avx2", linear_avx2, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
 #endif
-  found.push_back({"scalar", linear_scalar, quantise_scalar, attend_scalar, swiglu_scalar});
+  found.push_back({"scalar", linear_scalar, quantise_scalar, weigh_scalar, softmax_scalar, swiglu_scalar});
   return found;
 }
 

@@ -14,7 +14,8 @@ struct InstructionSet {
   const char* name;
   LinearFn linear;
   QuantiseFn quantise;
-  AttendFn attend;
+  WeighFn weigh;
+  SoftmaxFn softmax;
   SwigluFn swiglu;
 };
 

@@ -25,6 +25,7 @@ struct LinearPiece {
   const int8_t* x;        // [n_rows][n_groups * 64]
   const float* x_scale;   // [n_rows][n_groups]
   float* y;               // [n_rows][n_outputs]
+  bool add;               // to what y holds, instead of overwriting it
   int64_t n_groups;
   int64_t n_rows;
   int64_t n_outputs;  // the true count; the last block may be partly padding
@@ -33,7 +34,7 @@ struct LinearPiece {
 };
 
 // y = x W^T + bias for one piece. The arithmetic is the same in every instruction set, to the bit:
-//   acc = 0;  for each group in order:  acc = fma(float(dot), w_scale * x_scale, acc);  y = acc + bias
+//   acc = 0;  for each group in order:  acc = fma(float(dot), w_scale * x_scale, acc);  y = acc + bias, or y += that
 // where dot is the exact int32 product of a group's 64 weights and activations.
 using LinearFn = void (*)(const LinearPiece&);
 
@@ -44,21 +45,27 @@ using QuantiseFn = void (*)(const float* x, int64_t n_inputs, int8_t* q, float* 
 // Lanes that sums run in: element i of a sum is added to lane i % 8, and the lanes are added up as `sum_lanes` does.
 constexpr int64_t kLanes = 8;
 
-// One head's attention of one query.
-struct AttendPiece {
-  const float* query;   // [head_dim], scaled already; head_dim is a multiple of kLanes
-  const float* keys;    // [n_keys][head_dim]
-  const float* values;  // [n_keys][head_dim]
-  float* scores;        // [n_keys], scratch
-  float* out;           // [head_dim]
-  int64_t n_keys;       // at least 1
-  int64_t head_dim;
+// A few rows times a few vectors of kLanes columns, in float32: what attention consists of, both times.
+struct WeighPiece {
+  const float* a;  // [n_rows][n_terms], a_stride from row to row
+  int64_t a_stride;
+  const float* b;    // element (term, column) at term * b_term + (column / kLanes) * b_vector + column % kLanes
+  int64_t b_term;    // floats from a term to the next
+  int64_t b_vector;  // floats from kLanes columns to the next
+  float* y;          // [n_rows][n_vectors * kLanes], y_stride from row to row
+  int64_t y_stride;
+  int64_t n_rows;
+  int64_t n_terms;
+  int64_t n_vectors;
+  bool add;  // go on from what y holds, instead of from zero
 };
 
-// out = softmax(query · keys) values. The arithmetic is the same in every instruction set, to the bit:
-//   score_i = sum in lanes of fma(query, key_i);  p_i = exp(score_i - max);  total = sum in lanes of p_i
-//   out = (fma(p_i, value_i) in order of i) / total
-using AttendFn = void (*)(const AttendPiece&);
+// y = a b. The arithmetic is the same in every instruction set, to the bit: acc = fma(a, b, acc) in order of the terms.
+using WeighFn = void (*)(const WeighPiece&);
+
+// scores[i] = exp(scores[i] - max), in place; returns their sum, in lanes. n is at least 1. The same to the bit in
+// every instruction set.
+using SoftmaxFn = float (*)(float* scores, int64_t n);
 
 // gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i], the same to the bit in every instruction set.
 using SwigluFn = void (*)(float* gate, const float* up, int64_t n);
@@ -68,8 +75,11 @@ void linear_avx2(const LinearPiece& piece);
 void linear_avx512vnni(const LinearPiece& piece);
 void linear_amx(const LinearPiece& piece);
 
-void attend_scalar(const AttendPiece& piece);
-void attend_avx2(const AttendPiece& piece);
+void weigh_scalar(const WeighPiece& piece);
+void weigh_avx2(const WeighPiece& piece);
+
+float softmax_scalar(float* scores, int64_t n);
+float softmax_avx2(float* scores, int64_t n);
 
 void swiglu_scalar(float* gate, const float* up, int64_t n);
 void swiglu_avx2(float* gate, const float* up, int64_t n);

@@ -40,7 +40,9 @@ void linear_scalar(const LinearPiece& p) {
           acc = __builtin_fmaf(static_cast<float>(dot), both, acc);
         }
         const int64_t n = block * kBlock + output;
-        p.y[row * p.n_outputs + n] = p.bias ? acc + p.bias[n] : acc;
+        const float out = p.bias ? acc + p.bias[n] : acc;
+        float& y = p.y[row * p.n_outputs + n];
+        y = p.add ? y + out : out;
       }
     }
   }

@@ -1,17 +1,19 @@
-// One decoder of the Llama family (Llama, Qwen2) with its key/value cache: tokens in, logits out.
+// One decoder of the Llama family (Llama, Qwen2): tokens in, logits out.
 //
-// RMSNorm, attention with grouped queries and rotary positions, SwiGLU; int8 products over the mapped weight file.
-// Every row of a batch is computed as if it were alone: the same bits in a prompt of sixty tokens, token by token,
-// after a crop or cold, on any number of threads.
+// RMSNorm, attention with grouped queries and rotary positions, SwiGLU; int8 products over the mapped weight file; keys
+// and values in blocks that the caller assigns. Every row of a batch is computed as if it were alone: the same bits in
+// a prompt of sixty tokens, token by token, beside another sequence, on blocks that are shared or its own, on any
+// number of threads.
 
 #ifndef TREEFILL_MODEL_DECODER_H_
 #define TREEFILL_MODEL_DECODER_H_
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "model/attention.h"
 #include "model/int8_linear.h"
+#include "model/kv_blocks.h"
 #include "model/work_pool.h"
 
 namespace treefill {
@@ -24,7 +26,7 @@ struct DecoderShape {
   int64_t head_dim;
   int64_t n_ffn;
   int64_t n_vocab;
-  int64_t n_context;  // most tokens that the cache holds
+  int64_t n_context;  // most tokens of a sequence
   float norm_epsilon;
 };
 
@@ -44,35 +46,53 @@ struct DecoderWeights {
   const float* sin;   // the same
 };
 
+// Tokens to append to one sequence.
+struct Appended {
+  const int32_t* blocks;  // where its tokens lie, block_tokens to a block, room for the new ones included
+  int64_t n_before;       // tokens that are there
+  int64_t n_rows;         // tokens to append
+  int64_t n_logits;       // of the last so many, logits are wanted
+};
+
 class Decoder {
  public:
   static constexpr int64_t kMaxRows = 64;
 
-  // The weights are the caller's and must outlive the decoder.
-  Decoder(const DecoderShape& shape, DecoderWeights weights);
+  // The weights and the blocks are the caller's and must outlive the decoder.
+  Decoder(const DecoderShape& shape, DecoderWeights weights, KvBlocks& cache);
 
-  // Appends n_rows tokens (1 to kMaxRows, each below n_vocab, with room in the cache) and writes the logits [n_vocab]
-  // after the last. Reads *cancel before each layer: when it is not 0, returns false and the cache is as before.
-  bool evaluate(const int32_t* ids, int64_t n_rows, const volatile uint8_t* cancel, float* logits, WorkPool& pool);
+  // Evaluates the tokens `ids` of all sequences, one after the other, 1 to kMaxRows together, and writes the logits
+  // that are wanted, [sum of n_logits][n_vocab]. The caller has checked ids, blocks and lengths. Reads *cancel before
+  // each layer: when it is not 0, returns false; the new tokens' slots are then of no meaning.
+  bool evaluate(const std::vector<Appended>& sequences, const int32_t* ids, const uint8_t* cancel, float* logits,
+                WorkPool& pool);
 
-  // Keeps the first n_tokens of the cache.
-  void crop(int64_t n_tokens);
-  int64_t length() const { return length_; }
   const DecoderShape& shape() const { return shape_; }
 
  private:
-  void attend(const DecoderLayer& layer, int64_t layer_index, int64_t n_rows, WorkPool& pool);
-  void feed_forward(const DecoderLayer& layer, int64_t n_rows, WorkPool& pool);
-  float* keys_of(int64_t layer, int64_t kv_head) const;
-  float* values_of(int64_t layer, int64_t kv_head) const;
+  // A row's place: in which sequence, and where in it.
+  struct Row {
+    const int32_t* blocks;
+    int64_t position;
+  };
+
+  void place_rows(const std::vector<Appended>& sequences);
+  void keep_rows(const std::vector<Appended>& sequences, const std::vector<Appended>& wanted);
+  void attend(const DecoderLayer& layer, int64_t layer_index, WorkPool& pool);
+  void write_keys_and_values(const DecoderLayer& layer, int64_t layer_index);
+  void feed_forward(const DecoderLayer& layer, WorkPool& pool);
+  void norm_rows(const float* weight, WorkPool& pool);
 
   DecoderShape shape_;
   DecoderWeights weights_;
-  int64_t length_ = 0;
-  // [n_layers][n_kv_heads][n_context][head_dim] each; memory that was never written is never touched.
-  std::unique_ptr<float[]> keys_, values_;
-  // Of a batch, [kMaxRows][...] each.
-  std::vector<float> hidden_, normed_, query_, key_, value_, attended_, gate_, up_, scores_;
+  KvBlocks& cache_;
+  std::vector<float> cos_in_groups_, sin_in_groups_;  // for an int8 cache
+
+  // Of a batch.
+  std::vector<Row> rows_;
+  std::vector<AttentionTask> tasks_;
+  std::vector<float> hidden_, normed_, query_, key_, value_, gate_, up_;  // [n_rows][...] each
+  Int8Rows input_, wide_;
 };
 
 }  // namespace treefill

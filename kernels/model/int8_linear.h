@@ -1,10 +1,13 @@
-// y = x W^T + b with int8 weights and activations, both in groups of 64 along the input.
+// Products with int8 weights and activations, both in groups of 64 along the input.
+//
+// A row's result does not depend on the other rows, on the thread count or on the instruction set, to the bit.
 
 #ifndef TREEFILL_MODEL_INT8_LINEAR_H_
 #define TREEFILL_MODEL_INT8_LINEAR_H_
 
 #include <cstdint>
 #include <initializer_list>
+#include <vector>
 
 #include "isa/kernel.h"
 #include "model/work_pool.h"
@@ -24,18 +27,46 @@ struct Int8Matrix {
   int64_t n_blocks() const { return (n_outputs + kBlock - 1) / kBlock; }
 };
 
-// x [n_rows, n_inputs] float32 → y [n_rows, n_outputs] float32, on the instruction set in use.
-// A row's result does not depend on the other rows, on the thread count or on the instruction set, to the bit.
-void int8_linear(const Int8Matrix& matrix, const float* x, int64_t n_rows, float* y, WorkPool& pool);
+// Rows of activations, quantised once for all products that take them.
+class Int8Rows {
+ public:
+  // Room for n_rows rows of n_inputs numbers; what was there is lost.
+  void reshape(int64_t n_rows, int64_t n_inputs);
 
-// A matrix and where its product goes, [n_rows, n_outputs].
+  void quantise_row(int64_t row, const float* x);
+  // The `group`-th 64 numbers of a row (fewer in the last group).
+  void quantise_group(int64_t row, int64_t group, const float* x);
+
+  int64_t n_rows() const { return n_rows_; }
+  int64_t n_inputs() const { return n_inputs_; }
+  const int8_t* q() const { return q_.data(); }
+  const float* scale() const { return scale_.data(); }
+
+ private:
+  int64_t n_rows_ = 0, n_inputs_ = 0, n_groups_ = 0;
+  std::vector<int8_t> q_;     // [n_rows][n_groups * 64]
+  std::vector<float> scale_;  // [n_rows][n_groups]
+};
+
+// A matrix and where its product goes, [n_rows, n_outputs]; `add` adds it to what is there.
 struct Product {
   const Int8Matrix* matrix;
   float* y;
+  bool add = false;
 };
 
-// Several products of the same x at once: it is quantised once, and nobody waits between them.
-void int8_linears(std::initializer_list<Product> products, const float* x, int64_t n_rows, WorkPool& pool);
+constexpr int kMaxProducts = 3;
+
+// y = x W^T + b of up to kMaxProducts matrices, whose inputs are the rows'. Nobody waits between them.
+void int8_linear(std::initializer_list<Product> products, const Int8Rows& x, WorkPool& pool);
+
+// The same of float32 rows, [n_rows, n_inputs].
+void int8_linear(const Int8Matrix& matrix, const float* x, int64_t n_rows, float* y, WorkPool& pool);
+
+// SwiGLU's first half, quantised for its second: out = silu(x gate^T) * (x up^T). The two matrices have one shape
+// without bias or with; `gated` and `lifted` are scratch, [n_rows, n_outputs] each.
+void int8_swiglu(const Int8Matrix& gate, const Int8Matrix& up, const Int8Rows& x, float* gated, float* lifted,
+                 Int8Rows& out, WorkPool& pool);
 
 }  // namespace treefill
 

@@ -1,5 +1,6 @@
 #include "model/work_pool.h"
 
+#include <algorithm>
 #include <system_error>
 
 #if defined(__x86_64__)
@@ -11,6 +12,12 @@ namespace {
 
 // About 20 microseconds: longer than from one product of a decode step to the next, and far shorter than a time slice.
 constexpr int kSpins = 500;
+
+// The caller has been held up when it waited longer than any piece takes: whoever has the piece lost its core.
+constexpr std::chrono::microseconds kHeldUp{400};
+// So long fewer workers are asked then; twice as long each time that it happens soon again.
+constexpr std::chrono::milliseconds kPatienceMin{20};
+constexpr std::chrono::milliseconds kPatienceMax{640};
 
 void pause() {
 #if defined(__x86_64__)
@@ -30,14 +37,15 @@ bool spin_until(Condition condition) {
 
 }  // namespace
 
-WorkPool::WorkPool(int n_threads) {
+WorkPool::WorkPool(int n_threads) : patience_(kPatienceMin) {
   for (int i = 1; i < n_threads; ++i) {
     try {
-      workers_.emplace_back([this] { work(); });
+      workers_.emplace_back([this, i] { work(i - 1); });
     } catch (const std::system_error&) {
       break;  // the system has no more threads for us: the caller can finish alone
     }
   }
+  n_helpers_ = static_cast<int>(workers_.size());
 }
 
 WorkPool::~WorkPool() {
@@ -51,12 +59,13 @@ WorkPool::~WorkPool() {
 
 void WorkPool::for_each_piece(int64_t n_pieces, Run run, const void* context) {
   Job job{run, context, n_pieces};
-  const bool alone = workers_.empty() || n_pieces <= 1;
-  if (alone) return take_pieces(job);
+  const int n_helpers = n_pieces > 1 ? helpers_wanted() : 0;
+  if (n_helpers == 0) return take_pieces(job);
   bool someone_sleeps;
   {
     std::lock_guard lock(mutex_);
     job_ = &job;
+    n_wanted_ = n_helpers;
     n_posted_.fetch_add(1, std::memory_order_release);
     someone_sleeps = n_sleeping_ > 0;
   }
@@ -67,10 +76,32 @@ void WorkPool::for_each_piece(int64_t n_pieces, Run run, const void* context) {
     std::lock_guard lock(mutex_);
     job_ = nullptr;
   }
+  wait_for_helpers(job);
+}
+
+void WorkPool::wait_for_helpers(Job& job) {
   const auto is_left = [&] { return job.n_helpers.load(std::memory_order_acquire) == 0; };
   if (spin_until(is_left)) return;
-  std::unique_lock lock(mutex_);
-  helper_left_.wait(lock, is_left);
+  const Clock::time_point began = Clock::now();
+  {
+    std::unique_lock lock(mutex_);
+    helper_left_.wait(lock, is_left);
+  }
+  if (Clock::now() - began > kHeldUp) was_held_up();
+}
+
+int WorkPool::helpers_wanted() {
+  const int n_workers = static_cast<int>(workers_.size());
+  if (n_helpers_ < n_workers && Clock::now() >= ask_more_at_) n_helpers_ = n_workers;
+  return n_helpers_;
+}
+
+void WorkPool::was_held_up() {
+  const Clock::time_point now = Clock::now();
+  const bool soon_again = now - ask_more_at_ < 4 * patience_;
+  patience_ = soon_again ? std::min<Clock::duration>(2 * patience_, kPatienceMax) : kPatienceMin;
+  n_helpers_ /= 2;
+  ask_more_at_ = now + patience_;
 }
 
 void WorkPool::take_pieces(Job& job) {
@@ -81,7 +112,7 @@ void WorkPool::take_pieces(Job& job) {
   }
 }
 
-void WorkPool::work() {
+void WorkPool::work(int index) {
   uint64_t n_seen = 0;
   const auto is_posted = [&] { return n_posted_.load(std::memory_order_acquire) != n_seen; };
   for (;;) {
@@ -92,7 +123,7 @@ void WorkPool::work() {
     --n_sleeping_;
     if (stopping_) return;
     n_seen = n_posted_.load(std::memory_order_relaxed);
-    if (!job_) continue;
+    if (!job_ || index >= n_wanted_) continue;
     Job& job = *job_;
     job.n_helpers.fetch_add(1, std::memory_order_relaxed);
     lock.unlock();

@@ -3,11 +3,16 @@
 // There is no barrier between equal halves: the calling thread takes pieces like every other and can finish alone, so
 // a compiler running beside us costs its share of the machine and not a descheduled thread's time slice a product.
 // Between jobs a worker looks for the next one for some microseconds before it sleeps: waking takes longer than most.
+//
+// What remains is a worker that loses its core in the middle of a piece: then the caller waits for it, milliseconds for
+// a job of a tenth of one. When that happens, fewer workers are asked for a while, and more again when it has passed:
+// the number of threads follows the load.
 
 #ifndef TREEFILL_MODEL_WORK_POOL_H_
 #define TREEFILL_MODEL_WORK_POOL_H_
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -26,6 +31,9 @@ class WorkPool {
 
   int n_threads() const { return static_cast<int>(workers_.size()) + 1; }
 
+  // Threads that share the next job, the caller included.
+  int n_active() const { return n_helpers_ + 1; }
+
   // Calls run(context, i) once for each i in [0, n_pieces), on any thread, in any order; returns when all have
   // returned. One caller at a time. `run` must not throw.
   using Run = void (*)(const void* context, int64_t piece);
@@ -40,17 +48,28 @@ class WorkPool {
     std::atomic<int> n_helpers{0};  // workers inside take_pieces
   };
 
+  using Clock = std::chrono::steady_clock;
+
   static void take_pieces(Job& job);
-  void work();
+  void work(int index);
+  int helpers_wanted();
+  void wait_for_helpers(Job& job);
+  void was_held_up();
 
   std::mutex mutex_;
   std::condition_variable job_posted_;
   std::condition_variable helper_left_;
   Job* job_ = nullptr;  // null when there is nothing to help with
+  int n_wanted_ = 0;    // workers that may help with job_, the first so many
   std::atomic<uint64_t> n_posted_{0};
   int n_sleeping_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> workers_;
+
+  // The caller's alone.
+  int n_helpers_ = 0;  // workers asked to help at present
+  Clock::time_point ask_more_at_{};
+  Clock::duration patience_{};  // how long fewer are asked after the next time that the caller is held up
 };
 
 }  // namespace treefill

@@ -43,8 +43,26 @@ class Int8Linear:
     @property
     def n_outputs(self) -> int: ...
 
+class KvBlocks:
+    """Blocks of cached keys and values of one model; which token lies where is the caller's."""
+
+    def __init__(
+        self, n_layers: int, n_kv_heads: int, head_dim: int, block_tokens: int, n_blocks: int, type: str
+    ) -> None:
+        """`type` is float32, bfloat16 or int8; `block_tokens` a multiple of 32. Memory is taken as it is written.
+
+        Raises `ValueError` for other numbers and `MemoryError`.
+        """
+
+    def copy(self, source: int, target: int, n_tokens: int) -> None:
+        """Copy the first `n_tokens` of a block to another. Raises `ValueError`."""
+
+    @staticmethod
+    def bytes_a_block(n_layers: int, n_kv_heads: int, head_dim: int, block_tokens: int, type: str) -> int:
+        """What one block takes."""
+
 class Decoder:
-    """A decoder of the Llama family with its key/value cache. Not safe to call from two threads at once."""
+    """A decoder of the Llama family over cached blocks. Calls from several threads run one after the other."""
 
     def __init__(
         self,
@@ -59,22 +77,24 @@ class Decoder:
         head: Int8Linear,  # [V, H]
         cos: NDArray[np.float32],  # [n_context, head_dim / 2]
         sin: NDArray[np.float32],
+        cache: KvBlocks,
     ) -> None:
         """A layer has input_norm, query, key, value, output, post_norm, gate, up and down.
 
         Raises `ValueError` when the shapes do not belong together.
         """
 
-    def evaluate(self, ids: NDArray[np.int32], cancel: memoryview, logits: NDArray[np.float32]) -> bool:
-        """Append 1 to 64 tokens to the cache and write the logits [V] after the last. The GIL is released.
+    def evaluate(
+        self,
+        ids: NDArray[np.int32],
+        sequences: list[tuple[NDArray[np.int32], int, int, int]],
+        cancel: memoryview,
+        logits: NDArray[np.float32] | None,
+    ) -> bool:
+        """Append `ids`, 1 to 64, to sequences, and write the logits [sum of n_logits, V] that are wanted.
 
-        The first byte of `cancel` is read before each layer: when it is not 0, returns False and the cache is as it
-        was. Raises `ValueError` for a token that is not in the vocabulary, or more than the cache holds.
+        A sequence is its blocks (room for the new tokens included), n_before (tokens that are there), n_rows (of `ids`,
+        how many are its) and n_logits (of the last so many, logits are wanted). Two sequences must not write to one
+        block. The GIL is released. The first byte of `cancel` is read before each layer: when it is not 0, returns
+        False, and nothing was appended. Raises `ValueError` for what does not fit together.
         """
-
-    def crop(self, n_tokens: int) -> None:
-        """Keep the first `n_tokens` of the cache."""
-
-    @property
-    def length(self) -> int:
-        """Tokens in the cache."""

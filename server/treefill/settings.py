@@ -33,6 +33,7 @@ AnchorPolicy = Literal[
     "lines-1", "lines-2", "lines-3", "lines-4", "lines-5", "lines-6", "lines-7", "lines-8",
     "lines-3-word", "lines-3-unhealed",
 ]  # fmt: skip
+KvCacheType = Literal["float32", "bfloat16", "int8"]
 ModeName = Literal["auto", "line", "block"]
 Source = Literal["hub", "wheels"]
 
@@ -79,6 +80,16 @@ class Settings(BaseSettings):
     n_context: Annotated[int, Field(ge=256, le=1_048_576)] = Field(
         4096,
         description="Most tokens of prompt and suggestion together; the model's own limit if that is less.",
+    )
+    kv_cache_type: KvCacheType = Field(
+        "bfloat16", description="How keys and values are kept: the smaller, the longer the context that fits."
+    )
+    kv_cache_mb: Annotated[int, Field(ge=0, le=1_048_576)] = Field(
+        0, description="Megabytes of keys and values that are kept; 0 chooses by the memory that is free."
+    )
+    kv_block_tokens: Annotated[int, Field(ge=32, le=4096, multiple_of=32)] = Field(
+        256,
+        description="Tokens of a block of keys and values; what is kept is shared to the token all the same.",
     )
     n_prefix_tokens: Annotated[int, Field(ge=0)] = Field(
         768, description="Most tokens of the text before the cursor."
@@ -128,7 +139,7 @@ class Settings(BaseSettings):
 
 
 ENGINE_SETTINGS = (
-    "model", "engine", "threads", "cache_dir", "n_context",
+    "model", "engine", "threads", "cache_dir", "n_context", "kv_cache_type", "kv_cache_mb", "kv_block_tokens",
     "request_limit_s", "unload_after_minutes", "core_linger_s",
 )  # fmt: skip
 REQUEST_SETTINGS = (
@@ -137,7 +148,8 @@ REQUEST_SETTINGS = (
 )  # fmt: skip
 PROTECTED_SETTINGS = (
     "cache_dir", "model_sources", "runtime_dir", "secret_patterns",
-    "threads", "n_context", "request_limit_s", "unload_after_minutes", "core_linger_s",
+    "threads", "n_context", "kv_cache_type", "kv_cache_mb", "kv_block_tokens",
+    "request_limit_s", "unload_after_minutes", "core_linger_s",
 )  # fmt: skip
 """What names paths, keeps files private, or says how much of the machine is taken and for how long: with numbers of
 its own each workspace would have a core, and a model in memory, of its own. An editor mixes a workspace's settings

@@ -28,7 +28,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> ModelFiles:
 
 def after(backend: NativeBackend, *pieces: list[int]) -> np.ndarray:
     """Logits after the pieces, on an empty cache."""
-    backend.crop(0)
+    backend.forget()
     for piece in pieces:
         logits = backend.evaluate(piece, CancelFlag())
     assert logits is not None
@@ -41,8 +41,7 @@ def test_the_same_bits_alone_in_a_batch_and_after_a_crop(files: ModelFiles) -> N
 
     np.testing.assert_array_equal(after(backend, IDS[:64], IDS[64:128], IDS[128:]), alone)
     np.testing.assert_array_equal(after(backend, IDS[:1], IDS[1:50], IDS[50:113], IDS[113:]), alone)
-    backend.evaluate(IDS[:20], CancelFlag())
-    backend.crop(140)
+    assert backend.begin(IDS[:140], "") == 140
     np.testing.assert_array_equal(backend.evaluate(IDS[140:], CancelFlag()), alone)
 
 
@@ -121,7 +120,7 @@ def test_a_full_cache_is_refused_and_not_overrun(files: ModelFiles) -> None:
     backend = load_backend(files, 70)
     after(backend, IDS[:64])
 
-    with pytest.raises(ValueError, match="70 with those that are cached"):
+    with pytest.raises(ValueError, match="at most 70 tokens"):
         backend.evaluate(IDS[:7], CancelFlag())
 
 
@@ -169,9 +168,12 @@ def test_a_layer_of_the_wrong_shape_is_refused_by_name(files: ModelFiles, tmp_pa
     )
     table = np.zeros((4, 8), np.float32)
 
+    cache = _kernels.KvBlocks(1, 2, 16, 32, 4, "float32")
+    layer = {name: np.ones(64, np.float32) for name in ("input_norm", "post_norm")}
+
     with pytest.raises(ValueError, match="head is 16 x 64, expected 300 x 64"):
         _kernels.Decoder(
             n_heads=4, n_kv_heads=2, head_dim=16, n_ffn=160, norm_epsilon=1e-6,
-            embedding=np.zeros((300, 64), np.uint16), layers=[], norm=np.ones(64, np.float32), head=small,
-            cos=table, sin=table,
+            embedding=np.zeros((300, 64), np.uint16), layers=[layer], norm=np.ones(64, np.float32), head=small,
+            cos=table, sin=table, cache=cache,
         )  # fmt: skip

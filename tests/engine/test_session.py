@@ -2,7 +2,7 @@
 
 import pytest
 from treefill.engine.api import CancelFlag
-from treefill.engine.backend import Backend, Logits
+from treefill.engine.backend import Logits
 from treefill.engine.session import Session
 
 from tests.helpers.scripted_backend import ScriptedBackend
@@ -32,7 +32,7 @@ def test_g11_what_two_prompts_share_is_reused_less_the_last_token(n_shared: int)
     n_reused, logits = prefill(session, second)
 
     assert n_reused == min(n_shared, 9)
-    assert session.cached_ids == tuple(second)
+    assert backend.cached == list(second)
     assert logits is not None
     assert logits.argmax() == second[-1]
     assert backend.evaluated == first + second[n_reused:]
@@ -52,26 +52,26 @@ def test_typing_evaluates_the_typed_tokens_only() -> None:
 
 
 def test_a_shorter_prompt_evaluates_its_last_token_again() -> None:
-    _, session = a_session()
+    backend, session = a_session()
     prefill(session, [1, 2, 3, 4])
 
     assert prefill(session, [1, 2])[0] == 1
-    assert session.cached_ids == (1, 2)
+    assert backend.cached == [1, 2]
 
 
 def test_a_cancelled_prefill_leaves_the_chunks_that_were_done() -> None:
     class CancelsAfterOneChunk(ScriptedBackend):
-        def evaluate(self, ids, cancel):  # type: ignore[no-untyped-def]
-            logits = super().evaluate(ids, cancel)
+        def evaluate(self, ids, cancel, wants_logits=True):  # type: ignore[no-untyped-def]
+            logits = super().evaluate(ids, cancel, wants_logits)
             flag.cancel()
             return logits
 
     flag = CancelFlag()
-    backend: Backend = CancelsAfterOneChunk(last_token)
+    backend = CancelsAfterOneChunk(last_token)
     session = Session(backend)
 
     assert session.prefill(list(range(200)), flag) is None
-    assert session.cached_ids == tuple(range(64))
+    assert backend.cached == list(range(64))
     assert prefill(session, list(range(200)))[0] == 64
 
 
@@ -83,7 +83,7 @@ def test_a_failed_evaluation_empties_the_cache() -> None:
         prefill(session, [1, 2, 3, 4])
     backend.fails_after = None
 
-    assert session.cached_ids == ()
+    assert backend.cached == []
     assert prefill(session, [1, 2, 3, 4])[0] == 0
 
 
@@ -93,3 +93,24 @@ def test_forgetting_empties_the_cache() -> None:
     session.forget()
 
     assert prefill(session, [1, 2, 3])[0] == 0
+
+
+def test_nothing_is_reused_under_another_salt() -> None:
+    _, session = a_session()
+    session.reuse([1, 2, 3], "one")
+    session.prefill([1, 2, 3], CancelFlag())
+
+    assert session.reuse([1, 2, 3, 4], "two") == 0
+
+
+def test_logits_are_asked_for_after_the_last_chunk_alone() -> None:
+    wanted: list[bool] = []
+
+    class Counts(ScriptedBackend):
+        def evaluate(self, ids, cancel, wants_logits=True):  # type: ignore[no-untyped-def]
+            wanted.append(wants_logits)
+            return super().evaluate(ids, cancel, wants_logits)
+
+    Session(Counts(last_token)).prefill(list(range(130)), CancelFlag())
+
+    assert wanted == [False, False, True]

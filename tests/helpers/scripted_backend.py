@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from treefill.engine.api import CancelFlag, TokenId
 from treefill.engine.backend import PREFILL_CHUNK, Logits
+from treefill.engine.prefix_tree import n_common
 
 Script = Callable[[tuple[TokenId, ...]], TokenId]
 """All tokens so far → the likeliest next one."""
@@ -20,23 +21,33 @@ class ScriptedBackend:
         self.fails_after: int | None = None
         self._script = script
         self._width = width
-        self._cache: list[TokenId] = []
+        self.cached: list[TokenId] = []
+        self._salt = ""
 
-    def evaluate(self, ids: Sequence[TokenId], cancel: CancelFlag) -> Logits | None:
+    def begin(self, ids: Sequence[TokenId], salt: str) -> int:
+        n_shared = n_common(self.cached, ids) if salt == self._salt else 0
+        self._salt = salt
+        del self.cached[n_shared:]
+        return n_shared
+
+    def evaluate(
+        self, ids: Sequence[TokenId], cancel: CancelFlag, wants_logits: bool = True
+    ) -> Logits | None:
         assert 1 <= len(ids) <= PREFILL_CHUNK
         if self.fails_after is not None and len(self.evaluated) >= self.fails_after:
             raise RuntimeError("out of memory")
-        self._cache.extend(ids)
+        self.cached.extend(ids)
         self.evaluated.extend(ids)
+        if not wants_logits:
+            return np.empty(0, np.float32)
         logits = np.linspace(
             0.5, 0, self._width, dtype=np.float32
         )  # lower ids first, where the script is barred
-        logits[self._script(tuple(self._cache))] = 1
+        logits[self._script(tuple(self.cached))] = 1
         return logits
 
-    def crop(self, n_tokens: int) -> None:
-        assert n_tokens <= len(self._cache)
-        del self._cache[n_tokens:]
+    def forget(self) -> None:
+        self.cached.clear()
 
     def close(self) -> None:
-        self._cache.clear()
+        self.cached.clear()

@@ -126,6 +126,7 @@ def _generate(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
         sampling=sampling or request.sampling,
         should_stop=stop_rule(plan.mode, plan.situation, request.max_lines),
         reuse=request.reuse,
+        cache_salt=str(request.workspace_root or ""),
     )
     return engine.generate(wanted, cancel)
 

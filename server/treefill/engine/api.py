@@ -65,6 +65,9 @@ class GenerateRequest:
     """Called after each token with the text so far, `forced` left out; True ends the generation."""
     reuse: bool = True
     """False forgets the key/value cache first, so that every prompt token is evaluated."""
+    cache_salt: str = ""
+    """Keys and values are shared only among requests of one salt: a workspace's name, so that none can tell from the
+    time that an answer takes what another one holds."""
     begun: tuple[TokenId, ...] = ()
     """Tokens of the answer that are known from an earlier generation of this prompt; it goes on after them."""
     time_limit_s: float = math.inf

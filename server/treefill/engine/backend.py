@@ -1,7 +1,4 @@
-"""What a library that runs a model must offer the engine; the rest of `engine` sees no more of it.
-
-A backend holds one sequence: the keys and values of the tokens evaluated so far. `session` decides what is in it.
-"""
+"""What a library that runs a model must offer the engine; the rest of `engine` sees no more of it."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -24,21 +21,33 @@ vocabulary of 152,000."""
 
 
 class Backend(Protocol):
-    """One loaded model with one key/value cache. Not safe to call from two threads at once."""
+    """One loaded model, its key/value cache, and the one sequence in it that is being extended.
+
+    Not safe to call from two threads at once.
+    """
 
     name: str
     n_context: int
 
-    def evaluate(self, ids: Sequence[TokenId], cancel: CancelFlag) -> Logits | None:
-        """Append 1 to `PREFILL_CHUNK` tokens to the cache; logits after the last one. The caller may change them.
+    def begin(self, ids: Sequence[TokenId], salt: str) -> int:
+        """Make the longest beginning of `ids` that the cache holds the sequence; how many tokens that is.
 
-        None where the flag was found set on the way, which is looked at before every layer: the cache then holds what
-        it held before.
+        It is what would be computed: tokens are compared, and nothing is found under another `salt`.
         """
         ...
 
-    def crop(self, n_tokens: int) -> None:
-        """Keep the first `n_tokens` of the cache."""
+    def evaluate(
+        self, ids: Sequence[TokenId], cancel: CancelFlag, wants_logits: bool = True
+    ) -> Logits | None:
+        """Append 1 to `PREFILL_CHUNK` tokens to the sequence; logits after the last one. The caller may change them.
+
+        They are empty where they are not wanted. None where the flag was found set on the way, which is looked at
+        before every layer: the sequence is then what it was before.
+        """
+        ...
+
+    def forget(self) -> None:
+        """Empty the cache."""
         ...
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ class Generator:
         for begun in request.begun:
             run.append(begun, self._vocabulary.token_bytes(begun))
         ids = (*request.prompt_ids, *request.begun)
-        n_reused = self._session.reuse(ids)
+        n_reused = self._session.reuse(ids, request.cache_salt)
         finish = self._finish(run) or (Finish.END if request.is_begun_whole else None)
         logits = None
         if finish is None:

@@ -5,31 +5,57 @@ from numpy.typing import NDArray
 
 from treefill import _kernels
 from treefill.engine.native.backend import NativeBackend
+from treefill.engine.native.memory import free_memory, plan_cache
 from treefill.engine.native.rope import rotary_tables
+from treefill.engine.prefix_tree import PrefixTree
+from treefill.errors import BrokenModel
 from treefill.models import ModelFiles
 
 
-def load_backend(files: ModelFiles, n_context: int) -> NativeBackend:
-    """A backend over the files; every model that the store converts is of the family."""
+def load_backend(
+    files: ModelFiles,
+    n_context: int,
+    *,
+    kv_cache_type: str = "bfloat16",
+    kv_cache_mb: int = 0,
+    kv_block_tokens: int = 256,
+) -> NativeBackend:
+    """A backend over the files; every model that the store converts is of the family.
+
+    The context is shorter than asked for where memory is short; raises `EngineError` where there is not enough for any.
+    """
     config = files.config
-    n_context = min(n_context, int(config["max_position_embeddings"]))
-    n_heads = int(config["num_attention_heads"])
+    n_heads, n_kv_heads = int(config["num_attention_heads"]), int(config["num_key_value_heads"])
     head_dim = int(config.get("head_dim") or config["hidden_size"] // n_heads)
-    cos, sin = rotary_tables(config, head_dim, n_context)
+    n_layers, n_vocab = int(config["num_hidden_layers"]), int(config["vocab_size"])
+    embedding = files.weights["model.embed_tokens.weight"].view(np.uint16)
+    if embedding.shape[0] != n_vocab:
+        raise BrokenModel(
+            f"{files.name} has {embedding.shape[0]} tokens in its weights and {n_vocab} in its configuration. "
+            "Pull the model again."
+        )
+    block_bytes = _kernels.KvBlocks.bytes_a_block(
+        n_layers, n_kv_heads, head_dim, kv_block_tokens, kv_cache_type
+    )
+    n_wanted = min(n_context, int(config["max_position_embeddings"]))
+    plan = plan_cache(n_wanted, kv_block_tokens, block_bytes, kv_cache_mb, free_memory())
+    cache = _kernels.KvBlocks(n_layers, n_kv_heads, head_dim, kv_block_tokens, plan.n_blocks, kv_cache_type)
+    cos, sin = rotary_tables(config, head_dim, plan.n_context)
     decoder = _kernels.Decoder(
         n_heads=n_heads,
-        n_kv_heads=int(config["num_key_value_heads"]),
+        n_kv_heads=n_kv_heads,
         head_dim=head_dim,
         n_ffn=int(config["intermediate_size"]),
         norm_epsilon=float(config["rms_norm_eps"]),
-        embedding=files.weights["model.embed_tokens.weight"].view(np.uint16),
-        layers=[_layer(files, number) for number in range(int(config["num_hidden_layers"]))],
+        embedding=embedding,
+        layers=[_layer(files, number) for number in range(n_layers)],
         norm=_norm(files, "model.norm"),
         head=_linear(files, "lm_head"),
         cos=cos,
         sin=sin,
+        cache=cache,
     )
-    return NativeBackend(decoder, n_context, int(config["vocab_size"]))
+    return NativeBackend(decoder, cache, PrefixTree(plan.n_blocks, kv_block_tokens), plan.n_context, n_vocab)
 
 
 def _layer(files: ModelFiles, number: int) -> dict[str, NDArray[np.float32] | _kernels.Int8Linear]:

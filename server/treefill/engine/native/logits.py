@@ -21,9 +21,12 @@ class NativeLogits:
 
     def logits(self, ids: Sequence[TokenId]) -> Iterator[NDArray[np.float32]]:
         """The logits after each of `ids`, in pieces [n, V] of up to `LOGITS_AT_ONCE` positions."""
-        self._backend.crop(0)
+        self._backend.forget()
+        self._backend.begin([], "")
         for start in range(0, len(ids), LOGITS_AT_ONCE):
-            rows = [
-                self._backend.evaluate([token], CancelFlag()) for token in ids[start : start + LOGITS_AT_ONCE]
-            ]
-            yield np.stack([row for row in rows if row is not None])
+            yield np.stack([self._after(token) for token in ids[start : start + LOGITS_AT_ONCE]])
+
+    def _after(self, token: TokenId) -> NDArray[np.float32]:
+        logits = self._backend.evaluate([token], CancelFlag())
+        assert logits is not None, "nobody has set the flag"
+        return logits

@@ -1,0 +1,74 @@
+"""How large the key/value cache may be: foreseen from the machine and the settings, never found out by running out.
+
+Weights are mapped from their file, so the system can always drop and read them again; keys and values it cannot.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from treefill.errors import BadSetting, EngineError
+
+MB = 1_000_000
+N_CONTEXTS = 4
+"""By default the cache has room for this many prompts of the whole context: some ten files of a usual prompt."""
+SHARE = 0.25
+"""By default the cache takes at most this share of the memory that is free."""
+N_CONTEXT_MIN = 512
+"""A prompt of fewer tokens is no help."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachePlan:
+    """What there is room for."""
+
+    n_context: int
+    """Most tokens of a sequence; fewer than asked for where memory is short."""
+    n_blocks: int
+
+
+def plan_cache(n_context: int, block_tokens: int, block_bytes: int, limit_mb: int, free: int) -> CachePlan:
+    """Blocks for sequences of `n_context` tokens, in `limit_mb` or, where that is 0, in a share of `free` bytes.
+
+    Raises `BadSetting` where the limit is too small for the context, and `EngineError` where the memory is.
+    """
+    n_needed = -(-n_context // block_tokens) + 1  # one more, to copy the beginning of another from
+    if limit_mb:
+        n_blocks = limit_mb * MB // block_bytes
+        if n_blocks < n_needed:
+            raise BadSetting(
+                f"The setting kv_cache_mb is {limit_mb}: a context of {n_context:,} tokens takes "
+                f"{-(-n_needed * block_bytes // MB):,}. Raise it, lower n_context, or set kv_cache_type to int8."
+            )
+        if n_needed * block_bytes > free:
+            raise _too_little(n_needed * block_bytes, free)
+        return CachePlan(n_context, min(n_blocks, int(free // block_bytes)))
+    n_blocks = int(free * SHARE) // block_bytes
+    if n_blocks >= n_needed:
+        return CachePlan(n_context, min(n_blocks, N_CONTEXTS * n_needed))
+    n_fits = max(n_blocks - 1, 0) * block_tokens
+    if n_fits < N_CONTEXT_MIN:
+        raise _too_little(int((-(-N_CONTEXT_MIN // block_tokens) + 1) * block_bytes / SHARE), free)
+    return CachePlan(min(n_context, n_fits), n_blocks)
+
+
+def free_memory() -> int:
+    """Bytes that may be taken, by the system's word and by the container's where there is one."""
+    available = int(psutil.virtual_memory().available)
+    limit, used = _number("memory.max"), _number("memory.current")
+    return available if limit is None or used is None else max(0, min(available, limit - used))
+
+
+def _number(name: str, folder: Path = Path("/sys/fs/cgroup")) -> int | None:
+    try:
+        return int((folder / name).read_text())
+    except (OSError, ValueError):  # no such limit, or "max"
+        return None
+
+
+def _too_little(needed: int, free: int) -> EngineError:
+    return EngineError(
+        f"The model could not be run: its key/value cache takes {-(-needed // MB):,} MB of memory, and "
+        f"{free // MB:,} MB are free. Close something, or set kv_cache_type to int8 or n_context to less."
+    )
