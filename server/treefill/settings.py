@@ -82,7 +82,7 @@ class Settings(BaseSettings):
         description="Most tokens of prompt and suggestion together; the model's own limit if that is less.",
     )
     kv_cache_type: KvCacheType = Field(
-        "bfloat16", description="How keys and values are kept: the smaller, the longer the context that fits."
+        "float32", description="How keys and values are kept: the smaller, the longer the context that fits."
     )
     kv_cache_mb: Annotated[int, Field(ge=0, le=1_048_576)] = Field(
         0, description="Megabytes of keys and values that are kept; 0 chooses by the memory that is free."

@@ -12,6 +12,7 @@ from treefill import _kernels
 from treefill.engine.api import CancelFlag
 from treefill.engine.native import load_backend
 from treefill.engine.native.backend import NativeBackend
+from treefill.engine.native.load import load_decoder
 from treefill.engine.native.rope import rotary_tables
 from treefill.errors import EngineError
 from treefill.models import ModelFiles
@@ -35,14 +36,81 @@ def after(backend: NativeBackend, *pieces: list[int]) -> np.ndarray:
     return logits
 
 
-def test_the_same_bits_alone_in_a_batch_and_after_a_crop(files: ModelFiles) -> None:
-    backend = load_backend(files, 512)
+def chunks(ids: list[int]) -> list[list[int]]:
+    return [ids[start : start + 64] for start in range(0, len(ids), 64)]
+
+
+def last_of(backend: NativeBackend, ids: list[int]) -> np.ndarray:
+    """Logits after `ids`, which go on from where the backend stands."""
+    logits = [backend.evaluate(piece, CancelFlag()) for piece in chunks(ids)][-1]
+    assert logits is not None
+    return logits
+
+
+@pytest.mark.parametrize("kv_cache_type", ["float32", "bfloat16", "int8"])
+def test_the_same_bits_alone_in_a_batch_and_reused(files: ModelFiles, kv_cache_type: str) -> None:
+    backend = load_backend(files, 512, kv_cache_type=kv_cache_type, kv_block_tokens=32)
     alone = after(backend, *[[token] for token in IDS])
 
     np.testing.assert_array_equal(after(backend, IDS[:64], IDS[64:128], IDS[128:]), alone)
     np.testing.assert_array_equal(after(backend, IDS[:1], IDS[1:50], IDS[50:113], IDS[113:]), alone)
     assert backend.begin(IDS[:140], "") == 140
     np.testing.assert_array_equal(backend.evaluate(IDS[140:], CancelFlag()), alone)
+
+
+@pytest.mark.parametrize("kv_cache_type", ["float32", "bfloat16", "int8"])
+def test_the_same_bits_from_blocks_that_another_prompt_shares(files: ModelFiles, kv_cache_type: str) -> None:
+    """One prompt leaves another in the middle of a block; each goes on as if it were alone."""
+    backend = load_backend(files, 512, kv_cache_type=kv_cache_type, kv_block_tokens=32)
+    other = [*IDS[:75], *IDS[:65]]
+    expected, expected_other = (
+        after(backend, IDS[:64], IDS[64:128], IDS[128:]),
+        after(backend, *chunks(other)),
+    )
+    after(backend, *chunks(IDS))
+
+    assert backend.begin(other, "") == 75
+    np.testing.assert_array_equal(last_of(backend, other[75:]), expected_other)
+    assert backend.begin(IDS[:-1], "") == len(IDS) - 1
+    np.testing.assert_array_equal(last_of(backend, IDS[-1:]), expected)
+
+
+@pytest.mark.parametrize("kv_cache_type", ["float32", "bfloat16", "int8"])
+def test_the_same_bits_beside_another_sequence(files: ModelFiles, kv_cache_type: str) -> None:
+    """Two users' prompts and their verified drafts in one batch, whatever the other's length."""
+    cache = _kernels.KvBlocks(2, 2, 16, 32, 12, kv_cache_type)
+    decoder = load_decoder(files, cache, 192)
+    flag = CancelFlag().cell
+    n_vocab = files.config["vocab_size"]
+
+    def blocks(*numbers: int) -> np.ndarray:
+        return np.array(numbers, np.int32)
+
+    def evaluate(*sequences: tuple[list[int], np.ndarray, int, int]) -> np.ndarray:
+        ids = np.array([token for sequence in sequences for token in sequence[0]], np.int32)
+        given = [(where, n_before, len(own), n_logits) for own, where, n_before, n_logits in sequences]
+        logits = np.empty((sum(sequence[3] for sequence in sequences), n_vocab), np.float32)
+        assert decoder.evaluate(ids, given, flag, logits)
+        return logits
+
+    mine, theirs = blocks(7, 2, 9), blocks(4, 5)
+    evaluate((IDS[:40], mine, 0, 0))
+    one_by_one = np.concatenate([evaluate(([IDS[40 + i]], mine, 40 + i, 1)) for i in range(6)])
+
+    together = evaluate((IDS[60:80], theirs, 0, 3), (IDS[40:46], mine, 40, 6))
+    alone = evaluate((IDS[60:80], blocks(1, 3), 0, 3))
+
+    np.testing.assert_array_equal(together[3:], one_by_one)
+    np.testing.assert_array_equal(together[:3], alone)
+
+
+def test_smaller_caches_are_near_the_exact_one(files: ModelFiles) -> None:
+    exact = after(load_backend(files, 512, kv_cache_type="float32"), *chunks(IDS))
+    scale = float(np.abs(exact).max())
+
+    for kv_cache_type, within in (("bfloat16", 0.02), ("int8", 0.04)):
+        logits = after(load_backend(files, 512, kv_cache_type=kv_cache_type), *chunks(IDS))
+        assert 0 < np.abs(logits - exact).max() / scale < within
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])

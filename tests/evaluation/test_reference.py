@@ -47,7 +47,7 @@ def test_the_float_model_is_transformers_own(folder: Path, files: ModelFiles, so
 
 def test_int8_and_llm_int8_stay_near_it(files: ModelFiles, source: SourceModel) -> None:
     window = Window("python", "a.py", IDS)
-    models = [NativeLogits(files, 512), reference.llm_int8_model(files, source)]
+    models = [NativeLogits("int8", files, 512, "float32"), reference.llm_int8_model(files, source)]
     found = measure([window], reference.float_model(files, source), models)
 
     assert [line.model for line in found[:2]] == ["int8", "bitsandbytes"]
@@ -57,7 +57,7 @@ def test_int8_and_llm_int8_stay_near_it(files: ModelFiles, source: SourceModel) 
 
 
 def test_nothing_is_remembered_from_text_to_text(files: ModelFiles) -> None:
-    model = NativeLogits(files, 512)
+    model = NativeLogits("int8", files, 512, "float32")
     first = np.concatenate(list(model.logits(IDS[:9])))
     list(model.logits(IDS[5:]))
 

@@ -31,6 +31,7 @@ from treefill.evaluation.results import ResultsFile, read_results
 from treefill.evaluation.texts import WINDOW, choose_windows, installed_documents
 from treefill.models.fetch.local import find_files
 from treefill.models.source import open_source
+from treefill.settings import Settings
 from treefill.syntax.languages import language_of
 from treefill.text import Document, read_document
 
@@ -58,6 +59,13 @@ Source = Annotated[
     ),
 ]
 ENGINES = "int8,bitsandbytes"
+CACHE_TYPES: dict[str, str] = {
+    "int8": Settings.model_fields["kv_cache_type"].default,
+    "int8-float32": "float32",
+    "int8-bfloat16": "bfloat16",
+    "int8-int8": "int8",
+}
+"""The int8 decoder under its names, and how each keeps keys and values."""
 ALL_ARMS = ",".join(ARMS)
 ALL_VARIANTS = ",".join(VARIANTS)
 
@@ -165,8 +173,9 @@ def fidelity_command(
     """Compare int8 and LLM.int8 with the makers' weights in float32, on FILES or on installed files."""
     wanted = chosen(engines)
     for name in wanted:
-        if name not in ENGINES.split(","):
-            raise BadInput(f"engine {name!r} cannot be measured: use some of {ENGINES}.")
+        if name not in (*CACHE_TYPES, "bitsandbytes"):
+            known = ", ".join((*CACHE_TYPES, "bitsandbytes"))
+            raise BadInput(f"engine {name!r} cannot be measured: use some of {known}.")
     app = open_app(model=model, cache_dir=cache_dir)
     stored = app.store.open(app.settings.model or None)
     vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, stored.config["vocab_size"])
@@ -184,9 +193,10 @@ def fidelity_command(
         models: list[LogitsModel] = []
         for name in wanted:
             progress.update(bar, description=f"Loading {name}")
-            is_int8 = name == "int8"
             models.append(
-                NativeLogits(stored, WINDOW) if is_int8 else reference.llm_int8_model(stored, floats)
+                NativeLogits(name, stored, WINDOW, CACHE_TYPES[name])
+                if name in CACHE_TYPES
+                else reference.llm_int8_model(stored, floats)
             )
         progress.reset(bar, description="Comparing", rate="tokens")
         found = measure(windows, base, models, lambda window: progress.advance(bar, window.n_predicted))

@@ -10,13 +10,14 @@ from treefill.engine.native.rope import rotary_tables
 from treefill.engine.prefix_tree import PrefixTree
 from treefill.errors import BrokenModel
 from treefill.models import ModelFiles
+from treefill.models.architectures import Config
 
 
 def load_backend(
     files: ModelFiles,
     n_context: int,
     *,
-    kv_cache_type: str = "bfloat16",
+    kv_cache_type: str = "float32",
     kv_cache_mb: int = 0,
     kv_block_tokens: int = 256,
 ) -> NativeBackend:
@@ -25,24 +26,29 @@ def load_backend(
     The context is shorter than asked for where memory is short; raises `EngineError` where there is not enough for any.
     """
     config = files.config
-    n_heads, n_kv_heads = int(config["num_attention_heads"]), int(config["num_key_value_heads"])
-    head_dim = int(config.get("head_dim") or config["hidden_size"] // n_heads)
-    n_layers, n_vocab = int(config["num_hidden_layers"]), int(config["vocab_size"])
-    embedding = files.weights["model.embed_tokens.weight"].view(np.uint16)
-    if embedding.shape[0] != n_vocab:
-        raise BrokenModel(
-            f"{files.name} has {embedding.shape[0]} tokens in its weights and {n_vocab} in its configuration. "
-            "Pull the model again."
-        )
-    block_bytes = _kernels.KvBlocks.bytes_a_block(
-        n_layers, n_kv_heads, head_dim, kv_block_tokens, kv_cache_type
-    )
+    shape = (*_cache_shape(config), kv_block_tokens)
+    block_bytes = _kernels.KvBlocks.bytes_a_block(*shape, kv_cache_type)
     n_wanted = min(n_context, int(config["max_position_embeddings"]))
     plan = plan_cache(n_wanted, kv_block_tokens, block_bytes, kv_cache_mb, free_memory())
-    cache = _kernels.KvBlocks(n_layers, n_kv_heads, head_dim, kv_block_tokens, plan.n_blocks, kv_cache_type)
-    cos, sin = rotary_tables(config, head_dim, plan.n_context)
-    decoder = _kernels.Decoder(
-        n_heads=n_heads,
+    cache = _kernels.KvBlocks(*shape, plan.n_blocks, kv_cache_type)
+    decoder = load_decoder(files, cache, plan.n_context)
+    tree = PrefixTree(plan.n_blocks, kv_block_tokens)
+    return NativeBackend(decoder, cache, tree, plan.n_context, int(config["vocab_size"]))
+
+
+def load_decoder(files: ModelFiles, cache: _kernels.KvBlocks, n_context: int) -> _kernels.Decoder:
+    """The decoder of the files, over `cache`. Raises `BrokenModel` when weights and configuration disagree."""
+    config = files.config
+    n_layers, n_kv_heads, head_dim = _cache_shape(config)
+    embedding = files.weights["model.embed_tokens.weight"].view(np.uint16)
+    if embedding.shape[0] != config["vocab_size"]:
+        raise BrokenModel(
+            f"{files.name} has {embedding.shape[0]} tokens in its weights and {config['vocab_size']} in its "
+            "configuration. Pull the model again."
+        )
+    cos, sin = rotary_tables(config, head_dim, n_context)
+    return _kernels.Decoder(
+        n_heads=int(config["num_attention_heads"]),
         n_kv_heads=n_kv_heads,
         head_dim=head_dim,
         n_ffn=int(config["intermediate_size"]),
@@ -55,7 +61,12 @@ def load_backend(
         sin=sin,
         cache=cache,
     )
-    return NativeBackend(decoder, cache, PrefixTree(plan.n_blocks, kv_block_tokens), plan.n_context, n_vocab)
+
+
+def _cache_shape(config: Config) -> tuple[int, int, int]:
+    """Layers, key/value heads, and the numbers of a head."""
+    head_dim = int(config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
+    return int(config["num_hidden_layers"]), int(config["num_key_value_heads"]), head_dim
 
 
 def _layer(files: ModelFiles, number: int) -> dict[str, NDArray[np.float32] | _kernels.Int8Linear]:

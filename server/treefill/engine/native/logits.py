@@ -14,10 +14,9 @@ from treefill.models import ModelFiles
 class NativeLogits:
     """One model whose logits are asked for text by text: token by token, which gives the bits of any batch."""
 
-    name = "int8"
-
-    def __init__(self, files: ModelFiles, n_context: int) -> None:
-        self._backend = load_backend(files, n_context)
+    def __init__(self, name: str, files: ModelFiles, n_context: int, kv_cache_type: str) -> None:
+        self.name = name
+        self._backend = load_backend(files, n_context, kv_cache_type=kv_cache_type)
 
     def logits(self, ids: Sequence[TokenId]) -> Iterator[NDArray[np.float32]]:
         """The logits after each of `ids`, in pieces [n, V] of up to `LOGITS_AT_ONCE` positions."""
