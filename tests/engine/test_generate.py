@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from treefill.engine.api import CancelFlag, Finish, GenerateRequest, Generation, Sampling
 from treefill.engine.generate import Generator
+from treefill.engine.healing import PrefixIndex
 from treefill.engine.session import Session
 from treefill.errors import EngineError
 
@@ -13,6 +15,7 @@ from tests.helpers.scripted_backend import ScriptedBackend
 from tests.helpers.scripted_engine import ByteVocabulary
 
 VOCABULARY = ByteVocabulary()
+INDEX = partial(PrefixIndex, VOCABULARY)
 END = VOCABULARY.control_id("<|endoftext|>")
 MIDDLE = VOCABULARY.control_id("<|fim_middle|>")
 PROMPT = tuple(b"prompt:")
@@ -42,7 +45,7 @@ def generate(
 ) -> Generation:
     backend = ScriptedBackend(script, width=VOCABULARY.n_tokens + 10, n_context=n_context)
     control = frozenset(range(256, VOCABULARY.n_tokens))
-    generator = Generator(Session(backend), VOCABULARY, n_context, control)
+    generator = Generator(Session(backend), VOCABULARY, n_context, control, INDEX)
     request = GenerateRequest(PROMPT, forced, max_new_tokens, sampling, should_stop)
     return generator.generate(request, cancel or CancelFlag())
 
@@ -85,7 +88,9 @@ def test_forced_bytes_that_no_token_spells_end_at_once() -> None:
         def token_bytes(self, token_id: int) -> bytes:
             return b"" if token_id == 9 else super().token_bytes(token_id)
 
-    generator = Generator(Session(ScriptedBackend(writes("x"))), NoTabs(), 512, frozenset())
+    generator = Generator(
+        Session(ScriptedBackend(writes("x"))), NoTabs(), 512, frozenset(), partial(PrefixIndex, NoTabs())
+    )
 
     assert generator.generate(GenerateRequest(PROMPT, b"\tx"), CancelFlag()).finish is Finish.UNHEALABLE
 
@@ -137,7 +142,13 @@ def test_a_prompt_that_the_context_cannot_hold_is_an_error() -> None:
 def cut_after(n_tokens: int) -> tuple[Generator, GenerateRequest, Generation]:
     """A generation that was cancelled after so many tokens, and the generator that may go on with it."""
     backend = ScriptedBackend(writes("hello world"), width=VOCABULARY.n_tokens + 10)
-    generator = Generator(Session(backend), VOCABULARY, 512, frozenset(range(256, VOCABULARY.n_tokens)))
+    generator = Generator(
+        Session(backend),
+        VOCABULARY,
+        512,
+        frozenset(range(256, VOCABULARY.n_tokens)),
+        partial(PrefixIndex, VOCABULARY),
+    )
     cancel = CancelFlag()
 
     def cancel_late(text: str) -> bool:
@@ -171,7 +182,13 @@ def test_what_is_typed_of_a_cut_generation_is_left_out_of_its_text() -> None:
 
 def test_a_generation_that_was_whole_is_told_again_without_the_model() -> None:
     backend = ScriptedBackend(writes("hello"), width=VOCABULARY.n_tokens + 10)
-    generator = Generator(Session(backend), VOCABULARY, 512, frozenset(range(256, VOCABULARY.n_tokens)))
+    generator = Generator(
+        Session(backend),
+        VOCABULARY,
+        512,
+        frozenset(range(256, VOCABULARY.n_tokens)),
+        partial(PrefixIndex, VOCABULARY),
+    )
     whole = generator.generate(GenerateRequest(PROMPT), CancelFlag())
     backend.evaluated.clear()
 
@@ -188,7 +205,13 @@ def test_a_model_that_is_too_slow_is_stopped_with_what_it_has_written() -> None:
         return False
 
     backend = ScriptedBackend(writes("x" * 60), width=VOCABULARY.n_tokens + 10)
-    generator = Generator(Session(backend), VOCABULARY, 512, frozenset(range(256, VOCABULARY.n_tokens)))
+    generator = Generator(
+        Session(backend),
+        VOCABULARY,
+        512,
+        frozenset(range(256, VOCABULARY.n_tokens)),
+        partial(PrefixIndex, VOCABULARY),
+    )
 
     generation = generator.generate(
         GenerateRequest(PROMPT, should_stop=slowly, time_limit_s=0.1), CancelFlag()

@@ -5,13 +5,14 @@ It never sees a tensor of the model, a grammar or an editor; it sees logits, byt
 
 import time
 from codecs import getincrementaldecoder
+from collections.abc import Callable
 
 import numpy as np
 
 from treefill.engine.api import CancelFlag, Finish, GenerateRequest, Generation, TokenId, Vocabulary
 from treefill.engine.backend import Logits
 from treefill.engine.healing import PrefixIndex
-from treefill.engine.sampler import Ids, choose
+from treefill.engine.sampler import choose
 from treefill.engine.session import Session
 from treefill.errors import EngineError
 
@@ -22,13 +23,19 @@ class Generator:
     """Continues prompts on one session."""
 
     def __init__(
-        self, session: Session, vocabulary: Vocabulary, n_context: int, barred_ids: frozenset[TokenId]
+        self,
+        session: Session,
+        vocabulary: Vocabulary,
+        n_context: int,
+        barred_ids: frozenset[TokenId],
+        index: Callable[[], PrefixIndex],
     ) -> None:
+        """`index` is called when a prompt needs healing: sorting a large vocabulary takes a while."""
         self._session = session
         self._vocabulary = vocabulary
         self._n_context = n_context
         self._never = sorted(barred_ids - vocabulary.end_ids)
-        self._index: PrefixIndex | None = None
+        self._index = index
 
     def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
         """Continue one prompt. Raises `EngineError` for a prompt that the context cannot hold."""
@@ -76,19 +83,12 @@ class Generator:
 
     def _choose(self, logits: Logits, run: "_Run") -> TokenId | None:
         """The next token, or None when no token spells the bytes that are still forced."""
-        allowed = self._allowed(run.remaining) if run.remaining else None
+        allowed = self._index().allowed(run.remaining) if run.remaining else None
         if allowed is not None and not len(allowed):
             return None
         logits[self._never] = -np.inf
         logits[self._vocabulary.n_tokens :] = -np.inf
         return choose(logits, run.request.sampling, run.random, allowed)
-
-    def _allowed(self, remaining: bytes) -> Ids:
-        if (
-            self._index is None
-        ):  # sorting a large vocabulary takes a while, and prompts without healing never need it
-            self._index = PrefixIndex(self._vocabulary)
-        return self._index.allowed(remaining)
 
 
 class _Run:
