@@ -219,3 +219,18 @@ def test_a_model_that_is_too_slow_is_stopped_with_what_it_has_written() -> None:
 
     assert generation.finish is Finish.LENGTH
     assert 1 <= len(generation.text) <= 6
+
+
+def test_what_was_begun_ends_where_something_else_was_typed() -> None:
+    """Cut in the middle of a character, an answer has tokens and no text yet; then another character is typed."""
+    backend = ScriptedBackend(writes("é!"), width=VOCABULARY.n_tokens + 10)
+    generator = Generator(
+        Session(backend), VOCABULARY, 512, frozenset(range(256, VOCABULARY.n_tokens)), INDEX
+    )
+    cut = generator.generate(GenerateRequest(PROMPT, max_new_tokens=1), CancelFlag())
+    assert (cut.text, len(cut.token_ids)) == ("", 1)
+
+    request = GenerateRequest(PROMPT, forced=b"x", begun=cut.token_ids, max_new_tokens=2, is_begun_whole=True)
+    rest = generator.generate(request, CancelFlag())
+
+    assert rest.token_ids[0] == ord("x")

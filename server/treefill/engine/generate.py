@@ -48,10 +48,14 @@ class Generator:
         if not request.reuse:
             self._session.forget()
         for begun in request.begun:
-            run.append(begun, self._vocabulary.token_bytes(begun))
-        ids = (*request.prompt_ids, *request.begun)
+            spelled = self._vocabulary.token_bytes(begun)
+            if not run.fits(spelled):  # something else was typed than was begun
+                break
+            run.append(begun, spelled)
+        is_whole = request.is_begun_whole and len(run.ids) == len(request.begun)
+        ids = (*request.prompt_ids, *run.ids)
         n_reused = self._session.reuse(ids, request.cache_salt)
-        finish = self._finish(run) or (Finish.END if request.is_begun_whole else None)
+        finish = self._finish(run) or (Finish.END if is_whole else None)
         logits = None
         if finish is None:
             run.n_evaluated = len(ids) - n_reused
@@ -105,6 +109,11 @@ class _Run:
         self.started = started
         self._first: float | None = None
         self._decoder = _Utf8Decoder(errors="replace")
+
+    def fits(self, spelled: bytes) -> bool:
+        """True where the token spells what is still forced, or a beginning of it, or goes on from it."""
+        n_both = min(len(self.remaining), len(spelled))
+        return self.remaining[:n_both] == spelled[:n_both]
 
     def append(self, token: TokenId, spelled: bytes) -> None:
         self._first = self._first or time.perf_counter()
