@@ -87,13 +87,7 @@ def _load_backend(files: ModelFiles, settings: Settings) -> Backend:
     if settings.engine == "int8":
         from treefill.engine import native
 
-        return native.load_backend(
-            files,
-            settings.n_context,
-            kv_cache_type=settings.kv_cache_type,
-            kv_cache_mb=settings.kv_cache_mb,
-            kv_block_tokens=settings.kv_block_tokens,
-        )
+        return native.load_backend(files, **settings.cache_options)
     # Only here: torch costs seconds and hundreds of megabytes.
     from treefill.engine import torch_backend
 

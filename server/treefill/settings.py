@@ -82,7 +82,7 @@ class Settings(BaseSettings):
         description="Most tokens of prompt and suggestion together; the model's own limit if that is less.",
     )
     kv_cache_type: KvCacheType = Field(
-        "float32", description="How keys and values are kept: the smaller, the longer the context that fits."
+        "bfloat16", description="How keys and values are kept: the smaller, the longer the context that fits."
     )
     kv_cache_mb: Annotated[int, Field(ge=0, le=1_048_576)] = Field(
         0, description="Megabytes of keys and values that are kept; 0 chooses by the memory that is free."
@@ -119,6 +119,11 @@ class Settings(BaseSettings):
         """Of the settings that decide which engine runs and how: fronts that agree on it share a core."""
         values = self.model_dump(mode="json", include=set(ENGINE_SETTINGS))
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def cache_options(self) -> dict[str, Any]:
+        """The settings that decide how large the key/value cache is."""
+        return self.model_dump(include={"n_context", "kv_cache_type", "kv_cache_mb", "kv_block_tokens"})
 
     @property
     def request_options(self) -> dict[str, Any]:

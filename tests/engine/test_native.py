@@ -162,7 +162,7 @@ def test_other_threads_run_while_it_computes(files: ModelFiles) -> None:
 
     thread = threading.Thread(target=count)
     thread.start()
-    for _ in range(20):
+    for _ in range(100):
         after(backend, IDS[:64])
     stop.set()
     thread.join()

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from treefill import _kernels
 from treefill.engine.native.backend import NativeBackend
-from treefill.engine.native.memory import free_memory, plan_cache
+from treefill.engine.native.memory import CachePlan, free_memory, plan_cache
 from treefill.engine.native.rope import rotary_tables
 from treefill.engine.prefix_tree import PrefixTree
 from treefill.errors import BrokenModel
@@ -13,11 +13,20 @@ from treefill.models import ModelFiles
 from treefill.models.architectures import Config
 
 
+def foresee_cache(
+    config: Config, n_context: int, kv_cache_type: str, kv_cache_mb: int, kv_block_tokens: int
+) -> CachePlan:
+    """What this machine has room for; raises as `plan_cache` does."""
+    block_bytes = _kernels.KvBlocks.bytes_a_block(*_cache_shape(config), kv_block_tokens, kv_cache_type)
+    n_wanted = min(n_context, int(config["max_position_embeddings"]))
+    return plan_cache(n_wanted, kv_block_tokens, block_bytes, kv_cache_mb, free_memory())
+
+
 def load_backend(
     files: ModelFiles,
     n_context: int,
     *,
-    kv_cache_type: str = "float32",
+    kv_cache_type: str = "bfloat16",
     kv_cache_mb: int = 0,
     kv_block_tokens: int = 256,
 ) -> NativeBackend:
@@ -25,15 +34,11 @@ def load_backend(
 
     The context is shorter than asked for where memory is short; raises `EngineError` where there is not enough for any.
     """
-    config = files.config
-    shape = (*_cache_shape(config), kv_block_tokens)
-    block_bytes = _kernels.KvBlocks.bytes_a_block(*shape, kv_cache_type)
-    n_wanted = min(n_context, int(config["max_position_embeddings"]))
-    plan = plan_cache(n_wanted, kv_block_tokens, block_bytes, kv_cache_mb, free_memory())
-    cache = _kernels.KvBlocks(*shape, plan.n_blocks, kv_cache_type)
+    plan = foresee_cache(files.config, n_context, kv_cache_type, kv_cache_mb, kv_block_tokens)
+    cache = _kernels.KvBlocks(*_cache_shape(files.config), plan.block_tokens, plan.n_blocks, kv_cache_type)
     decoder = load_decoder(files, cache, plan.n_context)
-    tree = PrefixTree(plan.n_blocks, kv_block_tokens)
-    return NativeBackend(decoder, cache, tree, plan.n_context, int(config["vocab_size"]))
+    tree = PrefixTree(plan.n_blocks, plan.block_tokens)
+    return NativeBackend(decoder, cache, tree, plan.n_context, int(files.config["vocab_size"]))
 
 
 def load_decoder(files: ModelFiles, cache: _kernels.KvBlocks, n_context: int) -> _kernels.Decoder:

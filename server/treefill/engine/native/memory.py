@@ -4,6 +4,7 @@ Weights are mapped from their file, so the system can always drop and read them 
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -26,6 +27,13 @@ class CachePlan:
     n_context: int
     """Most tokens of a sequence; fewer than asked for where memory is short."""
     n_blocks: int
+    block_tokens: int
+    block_bytes: int
+
+    @property
+    def n_bytes(self) -> int:
+        """What it takes once every block has been used."""
+        return self.n_blocks * self.block_bytes
 
 
 def plan_cache(n_context: int, block_tokens: int, block_bytes: int, limit_mb: int, free: int) -> CachePlan:
@@ -33,6 +41,7 @@ def plan_cache(n_context: int, block_tokens: int, block_bytes: int, limit_mb: in
 
     Raises `BadSetting` where the limit is too small for the context, and `EngineError` where the memory is.
     """
+    plan = partial(CachePlan, block_tokens=block_tokens, block_bytes=block_bytes)
     n_needed = -(-n_context // block_tokens) + 1  # one more, to copy the beginning of another from
     if limit_mb:
         n_blocks = limit_mb * MB // block_bytes
@@ -43,14 +52,14 @@ def plan_cache(n_context: int, block_tokens: int, block_bytes: int, limit_mb: in
             )
         if n_needed * block_bytes > free:
             raise _too_little(n_needed * block_bytes, free)
-        return CachePlan(n_context, min(n_blocks, int(free // block_bytes)))
+        return plan(n_context, min(n_blocks, int(free // block_bytes)))
     n_blocks = int(free * SHARE) // block_bytes
     if n_blocks >= n_needed:
-        return CachePlan(n_context, min(n_blocks, N_CONTEXTS * n_needed))
+        return plan(n_context, min(n_blocks, N_CONTEXTS * n_needed))
     n_fits = max(n_blocks - 1, 0) * block_tokens
     if n_fits < N_CONTEXT_MIN:
         raise _too_little(int((-(-N_CONTEXT_MIN // block_tokens) + 1) * block_bytes / SHARE), free)
-    return CachePlan(min(n_context, n_fits), n_blocks)
+    return plan(min(n_context, n_fits), n_blocks)
 
 
 def free_memory() -> int:
