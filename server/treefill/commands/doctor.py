@@ -15,6 +15,8 @@ from rich.text import Text
 from treefill.app import App
 from treefill.commands.options import AsJson, CacheDir, open_app
 from treefill.errors import TreefillError
+from treefill.models import ModelFiles
+from treefill.settings import Settings
 
 SPARE_BYTES = 200_000_000
 """What Python takes, front and core together, beside the mapped weights and the key/value cache."""
@@ -103,26 +105,30 @@ def _check_model_and_memory(app: App) -> Iterator[Check]:
     family = files.config["model_type"]
     n_bytes = sum(path.stat().st_size for path in files.folder.iterdir())
     yield Check("model", True, f"{files.name} ({family}, {n_bytes / 1e6:,.0f} MB) in {files.folder}")
-    from treefill.engine.native import foresee_cache
-
-    settings = app.settings
-    if settings.engine != "int8":  # torch's own cache grows as it is used
-        return
-    try:
-        plan = foresee_cache(files.config, **settings.cache_options)
-    except TreefillError as error:
-        yield Check("cache", False, str(error))
-        return
-    is_whole = plan.n_context == min(settings.n_context, files.config["max_position_embeddings"])
-    room = f"{plan.n_blocks * plan.block_tokens:,} tokens in {settings.kv_cache_type}"
-    cut = "" if is_whole else f", {settings.n_context:,} where memory is free"
-    yield Check(
-        "cache", True, f"{room}, at most {plan.n_bytes / 1e6:,.0f} MB; a context of {plan.n_context:,}{cut}"
-    )
-    free, needed = psutil.virtual_memory().available, n_bytes + plan.n_bytes + SPARE_BYTES
+    cache_bytes = 0  # torch's own cache grows as it is used
+    if app.settings.engine == "int8":
+        try:
+            cache, cache_bytes = _check_cache(files, app.settings)
+        except TreefillError as error:
+            yield Check("cache", False, str(error))
+            return
+        yield cache
+    free, needed = psutil.virtual_memory().available, n_bytes + cache_bytes + SPARE_BYTES
     remedy = (
         "" if free >= needed else "Close other programs or choose a smaller model: `treefill model list`."
     )
     yield Check(
         "memory", free >= needed, f"{free / 1e6:,.0f} MB free, about {needed / 1e6:,.0f} MB needed", remedy
     )
+
+
+def _check_cache(files: ModelFiles, settings: Settings) -> tuple[Check, int]:
+    """How many tokens' keys and values there is room for, and the bytes that they take."""
+    from treefill.engine.native import foresee_cache
+
+    plan = foresee_cache(files.config, **settings.cache_options)
+    is_whole = plan.n_context == min(settings.n_context, files.config["max_position_embeddings"])
+    room = f"{plan.n_blocks * plan.block_tokens:,} tokens in {settings.kv_cache_type}"
+    cut = "" if is_whole else f", {settings.n_context:,} where memory is free"
+    found = f"{room}, at most {plan.n_bytes / 1e6:,.0f} MB; a context of {plan.n_context:,}{cut}"
+    return Check("cache", True, found), plan.n_bytes
