@@ -27,11 +27,11 @@ class Typing:
     n_keys: int
     """Characters that are typed; the rest up to `end` is left untyped."""
 
-    def typist(self) -> Typist:
-        """Who types it, before the first key, in an editor that adds nothing by itself."""
+    def typist(self, *, helps: bool = False) -> Typist:
+        """Who types it, before the first key; in an editor that adds nothing by itself unless it `helps`."""
         text = self.document.text
-        target = text[self.start : self.start + self.n_keys]
-        return Typist(text[: self.start] + text[self.end :], self.start, target, helps=False)
+        target = text[self.start : self.end if helps else self.start + self.n_keys]
+        return Typist(text[: self.start] + text[self.end :], self.start, target, helps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A person at an editor, as far as a measurement needs one: which edits a text comes about by, key by key.
 
-The editor may close brackets and quotes by itself; then closers are typed over, Enter between braces opens a line of its
-own, and new lines are indented. What is suggested is never accepted, and nobody is asked anything here.
+The editor may close brackets and quotes by itself; then closers are typed over, Enter between braces opens a line of
+its own, and new lines are indented. What is suggested is never accepted, and nobody is asked anything here.
 """
 
 from dataclasses import dataclass, field
