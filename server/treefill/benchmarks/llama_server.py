@@ -215,6 +215,12 @@ class _Connection(http.client.HTTPConnection):
         """The answer that has begun."""
         return self._response or self.begun()
 
+    def close(self) -> None:
+        """Close both: where the server closes after its answer, that one holds the socket."""
+        super().close()
+        if self._response is not None:
+            self._response.close()
+
 
 def _parts(url: str) -> tuple[str, int, str]:
     try:

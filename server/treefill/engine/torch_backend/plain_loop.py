@@ -48,7 +48,7 @@ class PlainLoop:
     def _evaluate(self, ids: list[int]) -> int:
         with torch.inference_mode():
             out = self._model(
-                input_ids=torch.tensor([ids]), past_key_values=self._cache, use_cache=True, logits_to_keep=1
+                input_ids=torch.tensor([ids]), cache=self._cache, use_cache=True, logits_to_keep=1
             )
         self._cached += ids
         self._last = int(out.logits[0, -1].argmax())
