@@ -25,7 +25,9 @@ def speed_of(ours: FakeContender, *peers: Contender) -> Speed:
 def test_decoding_is_reported_with_its_spread_the_ratio_and_the_share_of_the_limit() -> None:
     times = iter([20.0, 10.0, 12.5])
     ours = FakeContender("treefill", step_ms=lambda n: next(times))
-    reader = WeightsReader({"a.weight.q": np.zeros((4, 16), np.int8), "embedding": np.zeros(9, np.int8)})
+    reader = WeightsReader(
+        {"a.weight.q": np.zeros((4, 16), np.int8), "embedding": np.zeros(9, np.int8)}, "avx2"
+    )
     report = speed_of(ours, FakeContender(step_ms=lambda n: 25.0)).decode(512, 33, 2, reader)
     found = speed_json(report)
 
@@ -135,12 +137,17 @@ def test_busy_processes_end_with_their_block() -> None:
     assert not any(process.is_running() for process in processes)
 
 
-def test_the_quickest_reading_is_the_limit() -> None:
-    reader = WeightsReader(
-        {"x.weight.q": np.arange(1000, dtype=np.int8), "x.weight.scale": np.zeros(8, np.float16)}
-    )
+@pytest.mark.parametrize(("instruction_set", "n_bytes"), [("avx2", 1016), ("avx512vnni", 1032)])
+def test_what_is_read_of_the_weights_is_what_the_kernels_read(instruction_set: str, n_bytes: int) -> None:
+    weights = {
+        "x.weight.q": np.arange(1000, dtype=np.int8),
+        "x.weight.scale": np.zeros(8, np.float16),
+        "x.weight.sum": np.zeros(8, np.int16),
+        "embedding.weight": np.zeros(500, np.float16),
+    }
+    reader = WeightsReader(weights, instruction_set)
     found = reader.bandwidth(Spread(2.0, 1.0, 5.0, 3))
 
     assert reader.read_ms() > 0
-    assert found.n_bytes == 1016
-    assert found.gb_per_s == pytest.approx(1016e-6)
+    assert found.n_bytes == n_bytes
+    assert found.gb_per_s == pytest.approx(n_bytes / 1.0 / 1e6)  # at the quickest reading

@@ -15,8 +15,11 @@ from treefill.benchmarks.rounds import Spread
 PIECE_BYTES = 16_000_000
 """What one thread takes at a time: so much that Python's own work between two pieces does not show."""
 _WORD = np.dtype(np.int32)
-READ_SUFFIXES = (".weight.q", ".weight.scale", ".weight.sum")
-"""What a decode step reads of a weight file; of the embedding it reads one row."""
+READ_SUFFIXES = (".weight.q", ".weight.scale")
+"""What a decode step reads of a weight file, whatever multiplies; of the embedding it reads one row."""
+SUMS = ".weight.sum"
+WITHOUT_SUMS = ("avx2", "scalar")
+"""Instruction sets that multiply signed bytes and don't need the sums (docs/int8.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,9 @@ class Bandwidth:
 class WeightsReader:
     """Reads the weights as a decode step does, with the number of threads that suits this machine."""
 
-    def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
-        read = [values for name, values in weights.items() if name.endswith(READ_SUFFIXES)]
+    def __init__(self, weights: Mapping[str, NDArray[Any]], instruction_set: str) -> None:
+        suffixes = READ_SUFFIXES if instruction_set in WITHOUT_SUMS else (*READ_SUFFIXES, SUMS)
+        read = [values for name, values in weights.items() if name.endswith(suffixes)]
         self._pieces = _pieces(read)
         self.n_bytes = sum(values.nbytes for values in read)
         self._read_ms(1)  # the first time it may come from the disk

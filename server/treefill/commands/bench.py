@@ -74,6 +74,7 @@ def decode_command(
     as_json: AsJson = False,
 ) -> None:
     """Tokens a second, one after the other, and how near that is to reading the weights once for each."""
+    from treefill import _kernels
     from treefill.benchmarks.bandwidth import WeightsReader
     from treefill.benchmarks.memory import N_MANY
 
@@ -81,7 +82,8 @@ def decode_command(
     n_prompt = max(prompt, N_MANY) if memory else prompt
     with _speed(peers, n_prompt, tokens, threads, model, cache_dir) as (speed, files):
         _say("Reading the weights")
-        report = speed.decode(prompt, tokens, rounds, WeightsReader(files.weights))
+        reader = WeightsReader(files.weights, _kernels.instruction_set())
+        report = speed.decode(prompt, tokens, rounds, reader)
         if memory:
             report = replace(report, memory=speed.memory())
     _print_speed(report, as_json)
