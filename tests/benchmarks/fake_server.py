@@ -58,6 +58,7 @@ def streamed(*texts: str, n_evaluated: int = 12, stop: bool = True) -> Answer:
 GOOD: dict[str, Answer] = {
     "/v1/models": said(MODELS),
     "/completion": completion,
+    "/slots": said([{"id": 0, "is_processing": False}]),
     "/infill": streamed("a", "b", " = 1", "\n", "c"),
 }
 

@@ -1,5 +1,6 @@
 """A llama-server as a contender; and one sentence for one that is not there, is slow, is another, or talks nonsense."""
 
+import json
 import threading
 from collections.abc import Callable
 from itertools import pairwise
@@ -39,6 +40,18 @@ def test_what_is_filled_in_arrives_token_by_token() -> None:
     assert fake.bodies[0] == {"prompt": "x", "stream": True, "timings_per_token": True}
 
 
+def test_a_cancelled_request_is_waited_for() -> None:
+    is_processing = iter([True, True, False])
+
+    def slots(body: object) -> tuple[int, bytes]:
+        return 200, json.dumps([{"is_processing": next(is_processing)}]).encode()
+
+    with fake_server({"/slots": slots}) as fake:
+        LlamaServer(fake.url).wait_idle()
+
+    assert len(fake.bodies) == 3
+
+
 def check(server: LlamaServer) -> None:
     server.check_model("tiny", CONFIG)
 
@@ -49,6 +62,10 @@ def decode(server: LlamaServer) -> None:
 
 def infill(server: LlamaServer) -> list[Piece]:
     return list(server.infill({}))
+
+
+def wait_idle(server: LlamaServer) -> None:
+    server.wait_idle()
 
 
 OTHER = {"data": [{"id": "big.gguf", "meta": {"n_embd": 128, "n_vocab": 300}}]}
@@ -83,6 +100,7 @@ OTHER = {"data": [{"id": "big.gguf", "meta": {"n_embd": 128, "n_vocab": 300}}]}
         (decode, "/completion", said({"tokens": [1, 2]}), "wrote 2 of 4 tokens"),
         (decode, "/completion", said({"tokens": [1, 2, 3, 4]}), "lacks the number timings.predicted_ms"),
         (decode, "/completion", said({"tokens": ["a"]}), "is none (its answer has no tokens)"),
+        (wait_idle, "/slots", said({}), "is none (its answer to /slots is no list of objects)"),
         (infill, "/infill", raw(b"data: {\n\n"), "is none (it streams something that is not JSON)"),
         (infill, "/infill", raw(b"data: 1\n\n"), "is none (it streams something that is not an object)"),
         (infill, "/infill", streamed("x", stop=False), "broke off in the middle of an answer"),

@@ -66,7 +66,7 @@ def test_typing_along_with_an_answer_asks_nothing() -> None:
         ]
 
     assert sources == ["typed through", "typed through", "decoded"]
-    assert len(fake.bodies) == 2
+    assert sum("prompt" in body for body in fake.bodies) == 2
 
 
 def test_with_much_text_right_of_the_cursor_nobody_is_asked() -> None:

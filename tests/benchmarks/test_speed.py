@@ -19,7 +19,7 @@ from tests.helpers.scripted_engine import ScriptedEngine
 
 
 def speed_of(ours: FakeContender, *peers: Contender) -> Speed:
-    return Speed(cast(Ours, ours), peers, range(2048), "tiny", lambda what: None)
+    return Speed(cast(Ours, ours), peers, range(2048), "tiny", 0.5, lambda what: None)
 
 
 def test_decoding_is_reported_with_its_spread_the_ratio_and_the_share_of_the_limit() -> None:

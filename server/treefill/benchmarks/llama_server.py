@@ -20,6 +20,7 @@ LIMIT_S = 120.0
 """The longest silence of a server that is working."""
 CONNECT_LIMIT_S = 5.0
 MAX_BYTES = 10_000_000
+IDLE_POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,14 @@ class LlamaServer:
         finally:
             connection.close()
 
+    def wait_idle(self) -> None:
+        """Wait until a cancelled request has stopped, so that it takes nothing from what is timed next."""
+        ends_at = time.monotonic() + self._limit_s
+        while any(slot.get("is_processing") for slot in self._slots()):
+            if time.monotonic() > ends_at:
+                raise self._too_slow()
+            time.sleep(IDLE_POLL_S)
+
     def close(self) -> None:
         """It is not ours to end."""
 
@@ -111,17 +120,26 @@ class LlamaServer:
         }
         return self._json("POST", "/completion", body)
 
+    def _slots(self) -> list[dict[str, Any]]:
+        found = self._parsed("GET", "/slots")
+        if not isinstance(found, list) or not all(isinstance(slot, dict) for slot in found):
+            raise self._no_llama_server("its answer to /slots is no list of objects")
+        return found
+
     def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        found = self._parsed(method, path, body)
+        if not isinstance(found, dict):
+            raise self._no_llama_server(f"its answer to {path} is not an object")
+        return found
+
+    def _parsed(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         connection = self._send(method, path, body)
         try:
-            found = json.loads(self._read(connection.getresponse().read, MAX_BYTES))
+            return json.loads(self._read(connection.getresponse().read, MAX_BYTES))
         except ValueError:
             raise self._no_llama_server(f"its answer to {path} is not JSON") from None
         finally:
             connection.close()
-        if not isinstance(found, dict):
-            raise self._no_llama_server(f"its answer to {path} is not an object")
-        return found
 
     def _events(self, connection: http.client.HTTPConnection) -> Generator[dict[str, Any]]:
         """The objects of a stream of server-sent events."""

@@ -107,6 +107,7 @@ class LlamaVim:
             if whole and (same or not n_tokens):
                 break
         pieces.close()
+        self._server.wait_idle()
         if first is None or last is None:
             return Answer("nothing", 0.0)
         whole = whole or last

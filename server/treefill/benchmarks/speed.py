@@ -18,6 +18,8 @@ from treefill.evaluation.texts import LEFT_OUT, installed_documents
 
 N_CHECKED = 24
 """Tokens that are compared before anything is timed."""
+N_CHECKED_AFTER = 128
+"""Tokens of the prompt that they are written after."""
 N_TRIED = 3
 """Tokens by which a thread count is chosen: under load, a poor one takes seconds for each."""
 
@@ -35,7 +37,7 @@ class Conditions:
     instruction_set: str
     """The one that our kernels use."""
     load_before: float
-    """Other work: the system's one-minute load average, before the first round."""
+    """Other work: the system's one-minute load average, before anything was loaded."""
     load_after: float
     """The same after the last; our own work is in it."""
 
@@ -85,21 +87,27 @@ class Speed:
     """Ours and its peers on one prompt."""
 
     def __init__(
-        self, ours: Ours, peers: Sequence[Contender], ids: Sequence[TokenId], model: str, progress: Progress
+        self,
+        ours: Ours,
+        peers: Sequence[Contender],
+        ids: Sequence[TokenId],
+        model: str,
+        load_before: float,
+        progress: Progress,
     ) -> None:
         self._ours = ours
         self._peers = peers
         self._ids = tuple(ids)
         self._model = model
         self._progress = progress
-        self._load_before = load_average()
+        self._load_before = load_before
 
     def decode(
         self, n_prompt: int, n_tokens: int, n_rounds: int, reader: WeightsReader | None = None
     ) -> SpeedReport:
         """One token after the other; where there is a reader, it takes its turns, too."""
         ids = self._ids[:n_prompt]
-        agreeing = self._check(ids)
+        agreeing = self._check()
         self._progress("Decoding")
         each = [self._ours, *self._peers]
         actions = [_decoding(contender, ids, n_tokens) for contender in each]
@@ -116,7 +124,7 @@ class Speed:
 
     def prefill(self, sizes: Sequence[int], n_rounds: int) -> SpeedReport:
         """Whole prompts from an empty cache."""
-        agreeing = self._check(self._ids[: min(sizes)])
+        agreeing = self._check()
         each = [self._ours, *self._peers]
         timed: list[Timed] = []
         for size in sizes:
@@ -129,7 +137,7 @@ class Speed:
     def load(self, n_busy: Sequence[int], n_prompt: int, n_tokens: int, n_rounds: int) -> SpeedReport:
         """Decode beside busy processes: ours at its own choice of threads, each peer at the number that suits it."""
         ids = self._ids[:n_prompt]
-        agreeing = self._check(ids)
+        agreeing = self._check()
         each = [self._ours, *self._peers]
         timed: list[Timed] = []
         for n in n_busy:
@@ -142,8 +150,9 @@ class Speed:
                 timed += _timed(each, spreads, len(ids), lambda ms: 1000 / ms, n)
         return SpeedReport("load", self._conditions(), timed, agreeing)
 
-    def _check(self, ids: Sequence[TokenId]) -> dict[str, int]:
+    def _check(self) -> dict[str, int]:
         self._progress("Checking the answers")
+        ids = self._ids[:N_CHECKED_AFTER]
         ours = self._ours.check(ids, N_CHECKED)
         return {peer.name: check_agreement(peer, ids, ours) for peer in self._peers}
 

@@ -170,8 +170,10 @@ def _speed(
 ) -> Iterator[tuple[Speed, ModelFiles]]:
     """Ours and its peers, opened on a prompt of so many tokens, and closed again."""
     from treefill.benchmarks.contenders import Ours
+    from treefill.benchmarks.rounds import load_average
     from treefill.benchmarks.speed import N_CHECKED, Speed, prompt_of
 
+    load_before = load_average()
     app = open_app(model=model, cache_dir=cache_dir, threads=threads, engine="int8")
     files = app.store.open(app.settings.model or None)
     n_context = n_prompt + max(n_new, N_CHECKED) + MARGIN
@@ -187,7 +189,8 @@ def _speed(
         stack.callback(ours.close)
         for contender in opened:
             contender.set_threads(ours.n_threads or 1)
-        yield Speed(ours, opened, prompt_of(engine.vocabulary, n_prompt), files.name, _say), files
+        ids = prompt_of(engine.vocabulary, n_prompt)
+        yield Speed(ours, opened, ids, files.name, load_before, _say), files
 
 
 def _transformers(files: ModelFiles) -> list[str]:
