@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test unit lsp-test real-model kernels-emulated wheel-test lint fix wheel bench keys abort start setup setup-tests
+.PHONY: demo test unit lsp-test real-model kernels-emulated wheel-test lint fix wheel bench bench-peers keys abort start setup setup-tests
 .PHONY: model models clean
 
 demo: setup
@@ -52,11 +52,16 @@ wheel: setup
 	@ls dist
 
 bench: setup model
-	@$(BIN)/python bench/decode.py
+	@$(BIN)/treefill bench decode
+	@$(BIN)/treefill bench prefill
+
+# What `treefill bench --against` measures ours beside, in build/peers: both strong forms of llama.cpp. MODEL, JOBS.
+bench-peers: setup model
+	@$(BIN)/python scripts/peers.py
 
 # What a key costs through the whole server, 300 of them; and how soon a cancelled request stops.
 keys: setup model
-	@$(BIN)/python bench/keys.py
+	@$(BIN)/treefill bench keystrokes
 
 abort: setup model
 	@$(BIN)/python bench/abort.py

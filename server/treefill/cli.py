@@ -3,6 +3,7 @@
 import typer
 
 from treefill import __version__
+from treefill.commands.bench import bench_app
 from treefill.commands.complete import complete_command, explain_command
 from treefill.commands.doctor import doctor_command
 from treefill.commands.evaluate import eval_app
@@ -24,6 +25,7 @@ cli.command("complete")(complete_command)
 cli.command("explain")(explain_command)
 cli.add_typer(model_app, name="model")
 cli.add_typer(eval_app, name="eval")
+cli.add_typer(bench_app, name="bench")
 cli.command("settings")(settings_command)
 cli.command("doctor")(doctor_command)
 

@@ -14,7 +14,8 @@
     │   ├── WrongHash              what arrived is not what the manifest names
     │   └── StoreBusy              another process holds the store's lock
     ├── EngineError                the model could not be run
-    └── CoreError                  the core process could not be reached or started
+    ├── CoreError                  the core process could not be reached or started
+    └── PeerError                  a program that is measured beside this one could not be used, or answers otherwise
 
 A completion never raises because there is nothing to suggest: it declines, with a reason.
 `str(error)` is the sentence shown to the user; the command line prints it and exits with 2.
@@ -83,6 +84,10 @@ class EngineError(TreefillError):
 
 class CoreError(TreefillError):
     """The core process could not be reached or started."""
+
+
+class PeerError(TreefillError):
+    """A program that is measured beside this one could not be used, or answers otherwise."""
 
 
 @contextlib.contextmanager

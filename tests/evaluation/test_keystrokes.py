@@ -40,11 +40,12 @@ def test_a_place_is_typed_from_a_lines_text_on_and_ends_with_a_line() -> None:
 def test_what_is_typed_stands_before_the_cursor_and_the_rest_of_the_file_below() -> None:
     typing = Typing(Document("a.py", "a\nbcdef\ng\n", "python"), 2, 7, 3)
 
-    assert [typing.after(n_typed) for n_typed in (0, 1, 3)] == [
-        ("a\n\ng\n", 2),
-        ("a\nb\ng\n", 3),
-        ("a\nbcd\ng\n", 5),
-    ]
+    typist = typing.typist()
+    seen = [(typist.text, typist.cursor)]
+    while typist.press():
+        seen.append((typist.text, typist.cursor))
+
+    assert seen == [("a\n\ng\n", 2), ("a\nb\ng\n", 3), ("a\nbc\ng\n", 4), ("a\nbcd\ng\n", 5)]
 
 
 def test_each_character_is_one_request_and_the_first_of_a_place_is_cold() -> None:

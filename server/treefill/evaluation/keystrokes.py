@@ -5,12 +5,13 @@ below. The anchor is handed on from request to request, as an editor's session d
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from treefill.completion import Anchor, CompletionRequest, complete
 from treefill.engine.api import CancelFlag, Engine
+from treefill.evaluation.typist import Typist
 from treefill.text import Document
 
 
@@ -26,10 +27,11 @@ class Typing:
     n_keys: int
     """Characters that are typed; the rest up to `end` is left untyped."""
 
-    def after(self, n_typed: int) -> tuple[str, int]:
-        """The file and the cursor when so many characters are typed."""
+    def typist(self, *, helps: bool = False) -> Typist:
+        """Who types it, before the first key; in an editor that adds nothing by itself unless it `helps`."""
         text = self.document.text
-        return text[: self.start + n_typed] + text[self.end :], self.start + n_typed
+        target = text[self.start : self.end if helps else self.start + self.n_keys]
+        return Typist(text[: self.start] + text[self.end :], self.start, target, helps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +103,18 @@ def _line_text_starts(text: str) -> Iterator[int]:
 
 def _type(typing: Typing, arm: str, engine: Engine) -> Iterator[Keystroke]:
     anchor: Anchor | None = None
+    typist = typing.typist()
     for n_typed in range(typing.n_keys + 1):
-        text, offset = typing.after(n_typed)
-        document = Document(typing.document.path, text, typing.document.language)
-        # Only the first request of a place starts with an empty cache.
-        request = CompletionRequest(document, offset, max_new_tokens=1, anchor_policy=arm, reuse=n_typed > 0)
+        if n_typed:
+            typist.press()
+        document = replace(typing.document, text=typist.text)
+        request = CompletionRequest(
+            document,
+            typist.cursor,
+            max_new_tokens=1,
+            anchor_policy=arm,
+            reuse=n_typed > 0,  # only the first request of a place starts with an empty cache
+        )
         answer = complete(request, engine, CancelFlag(), anchor)
         anchor = answer.anchor
         generation = answer.generation

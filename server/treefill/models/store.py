@@ -199,6 +199,11 @@ class ModelStore:
         """Open what a model was converted from, where it is still on this machine: its makers' weights."""
         from treefill.models.source import open_source  # brings libraries that opening a model does without
 
+        with disk_errors(self.cache_dir):
+            return open_source(self.source_files(name))
+
+    def source_files(self, name: str | None = None) -> tuple[Path, ...]:
+        """The files that a model was converted from, where they are still on this machine."""
         name = self._known_name(name) if name else self.current()
         with disk_errors(self.cache_dir):
             manifest = self._manifest(name)
@@ -208,7 +213,7 @@ class ModelStore:
                     f"What {name} was made from is not here any more; "
                     f"run 'treefill model remove {name}' and 'treefill model pull {name}'."
                 )
-            return open_source(source.files)
+            return tuple(source.files)
 
     def export(self, name: str, archive: Path) -> None:
         """Pack a model into one file, for a machine without a network."""

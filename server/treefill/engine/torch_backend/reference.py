@@ -29,17 +29,17 @@ class LogitsModel:
 
     def __init__(self, name: str, model: Any) -> None:
         self.name = name
-        self._model = model
+        self.model = model
 
     def logits(self, ids: Sequence[TokenId]) -> Iterator[NDArray[np.float32]]:
         """The logits after each of `ids`, in pieces [n, V] of up to `LOGITS_AT_ONCE` positions."""
-        cache = AppendableCache(self._model.config.num_hidden_layers)
+        cache = AppendableCache(self.model.config.num_hidden_layers)
         for start in range(0, len(ids), LOGITS_AT_ONCE):
             piece = torch.tensor(
-                [list(ids[start : start + LOGITS_AT_ONCE])], device=self._model.device
+                [list(ids[start : start + LOGITS_AT_ONCE])], device=self.model.device
             )  # [1, n]
             with torch.inference_mode():
-                out = self._model(input_ids=piece, cache=cache, use_cache=True)
+                out = self.model(input_ids=piece, cache=cache, use_cache=True)
                 logits: NDArray[np.float32] = out.logits[0].float().cpu().numpy()
             yield logits
 
