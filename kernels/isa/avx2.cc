@@ -37,6 +37,11 @@ inline void block_rows(const LinearPiece& p, int64_t block, int64_t row) {
     acc[r] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
   }
   for (int64_t group = 0; group < p.n_groups; ++group, q += kBlockBytes, scale += kBlock) {
+    // A decode step is as quick as memory: ask for the next group's weights now, also across the end of a page, where
+    // the processor's own prefetching stops.
+    if constexpr (kRows <= 2)
+      for (int64_t line = 0; line < kBlockBytes; line += 64)
+        _mm_prefetch(reinterpret_cast<const char*>(q + kBlockBytes + line), _MM_HINT_T0);
     Int32x8 low[kRows], high[kRows];
     for (int r = 0; r < kRows; ++r) low[r] = high[r] = Int32x8{};
     for (int quad = 0; quad < kGroup / 4; ++quad) {

@@ -13,11 +13,13 @@ namespace {
 // About 20 microseconds: longer than from one product of a decode step to the next, and far shorter than a time slice.
 constexpr int kSpins = 500;
 
-// The caller has been held up when it waited longer than any piece takes: whoever has the piece lost its core.
-constexpr std::chrono::microseconds kHeldUp{400};
-// So long fewer workers are asked then; twice as long each time that it happens soon again.
-constexpr std::chrono::milliseconds kPatienceMin{20};
-constexpr std::chrono::milliseconds kPatienceMax{640};
+// Over so long it is counted how much of the time the caller waits for workers that have lost their core. More than the
+// share is worse than working without them: decoding is bound by memory, which one thread fills to two thirds.
+constexpr std::chrono::milliseconds kWindow{30};
+constexpr double kShare = 0.4;
+// So long fewer are asked then; twice as long when the same happens as soon as all are asked again.
+constexpr std::chrono::milliseconds kPatienceMin{60};
+constexpr std::chrono::milliseconds kPatienceMax{960};
 
 void pause() {
 #if defined(__x86_64__)
@@ -87,21 +89,34 @@ void WorkPool::wait_for_helpers(Job& job) {
     std::unique_lock lock(mutex_);
     helper_left_.wait(lock, is_left);
   }
-  if (Clock::now() - began > kHeldUp) was_held_up();
+  const Clock::time_point now = Clock::now();
+  count_lost_time(now, now - began);
 }
 
 int WorkPool::helpers_wanted() {
   const int n_workers = static_cast<int>(workers_.size());
-  if (n_helpers_ < n_workers && Clock::now() >= ask_more_at_) n_helpers_ = n_workers;
+  if (n_helpers_ == n_workers) return n_workers;
+  const Clock::time_point now = Clock::now();
+  if (now >= ask_all_at_) {
+    n_helpers_ = n_workers;
+    window_began_ = now;
+    lost_ = {};
+  }
   return n_helpers_;
 }
 
-void WorkPool::was_held_up() {
-  const Clock::time_point now = Clock::now();
-  const bool soon_again = now - ask_more_at_ < 4 * patience_;
-  patience_ = soon_again ? std::min<Clock::duration>(2 * patience_, kPatienceMax) : kPatienceMin;
-  n_helpers_ /= 2;
-  ask_more_at_ = now + patience_;
+void WorkPool::count_lost_time(Clock::time_point now, Clock::duration waited) {
+  lost_ += waited;
+  const Clock::duration window = now - window_began_;
+  if (window < kWindow) return;
+  if (lost_ > kShare * window) {
+    const bool is_soon_again = window_began_ - ask_all_at_ < kWindow;
+    patience_ = is_soon_again ? std::min<Clock::duration>(2 * patience_, kPatienceMax) : kPatienceMin;
+    n_helpers_ /= 2;
+    ask_all_at_ = now + patience_;
+  }
+  window_began_ = now;
+  lost_ = {};
 }
 
 void WorkPool::take_pieces(Job& job) {

@@ -5,8 +5,8 @@
 // Between jobs a worker looks for the next one for some microseconds before it sleeps: waking takes longer than most.
 //
 // What remains is a worker that loses its core in the middle of a piece: then the caller waits for it, milliseconds for
-// a job of a tenth of one. When that happens, fewer workers are asked for a while, and more again when it has passed:
-// the number of threads follows the load.
+// a job of a tenth of one. Where much of the time is lost so, fewer workers are asked for a while, and all again when
+// that has passed: the number of threads follows the load.
 
 #ifndef TREEFILL_MODEL_WORK_POOL_H_
 #define TREEFILL_MODEL_WORK_POOL_H_
@@ -54,7 +54,7 @@ class WorkPool {
   void work(int index);
   int helpers_wanted();
   void wait_for_helpers(Job& job);
-  void was_held_up();
+  void count_lost_time(Clock::time_point now, Clock::duration waited);
 
   std::mutex mutex_;
   std::condition_variable job_posted_;
@@ -68,8 +68,10 @@ class WorkPool {
 
   // The caller's alone.
   int n_helpers_ = 0;  // workers asked to help at present
-  Clock::time_point ask_more_at_{};
-  Clock::duration patience_{};  // how long fewer are asked after the next time that the caller is held up
+  Clock::time_point window_began_{};
+  Clock::duration lost_{};  // waited for workers without a core since the window began
+  Clock::time_point ask_all_at_{};
+  Clock::duration patience_{};  // how long fewer are asked, the next time
 };
 
 }  // namespace treefill
