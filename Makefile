@@ -27,14 +27,21 @@ wheel-test: setup models
 	@echo "== the wheel in a fresh environment (about a minute)"
 	@$(BIN)/python -m pytest -q -m wheel --timeout 900
 
-# The AVX-512 and AMX kernels on any machine, their instructions emulated; and the thread pool. Under sanitizers.
+# All kernels on any machine: this one's as they are, AVX-VNNI, AVX-512 and AMX with their instructions emulated, NEON
+# cross-built and run by qemu; and the thread pool. Under sanitizers.
 kernels-emulated: setup-tests
-	@echo "== kernels with emulated instructions, thread pool, under sanitizers"
+	@echo "== kernels against the scalar ones, emulated where this machine lacks them, and the thread pool"
 	@mkdir -p build
-	@cmake -S kernels -B build/emulated -DCMAKE_BUILD_TYPE=Release > build/emulated.log 2>&1 || (cat build/emulated.log; exit 1)
-	@cmake --build build/emulated >> build/emulated.log 2>&1 || (cat build/emulated.log; exit 1)
-	@build/emulated/tests/emulated_isa_test
+	@$(call build-kernel-tests,emulated)
+	@$(call build-kernel-tests,aarch64,--toolchain $(CURDIR)/kernels/tests/aarch64.cmake)
+	@build/emulated/tests/isa_test
+	@build/emulated/tests/emulated/emulated_isa_test
+	@qemu-aarch64 build/aarch64/tests/isa_test neon
 	@build/emulated/tests/work_pool_test
+
+# Into build/$(1), quietly unless it fails.
+build-kernel-tests = (cmake -S kernels -B build/$(1) -DCMAKE_BUILD_TYPE=Release $(2) && \
+	cmake --build build/$(1) --parallel $$(nproc)) > build/$(1).log 2>&1 || (cat build/$(1).log; exit 1)
 
 lint: setup
 	$(BIN)/ruff format --check .

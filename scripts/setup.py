@@ -63,8 +63,12 @@ def needed_packages() -> list[tuple[str, bool]]:
         ("make", shutil.which("make") is not None),
         ("cmake", shutil.which("cmake") is not None),
     ]
-    if "--tests" in sys.argv:  # emulates the instruction sets that this machine lacks
-        needed.append(("libsimde-dev", Path("/usr/include/simde/x86/avx512.h").exists()))
+    if "--tests" in sys.argv:  # they run the kernels of instruction sets that this machine lacks
+        needed += [
+            ("libsimde-dev", Path("/usr/include/simde/x86/avx512.h").exists()),
+            ("g++-aarch64-linux-gnu", shutil.which("aarch64-linux-gnu-g++") is not None),
+            ("qemu-user", shutil.which("qemu-aarch64") is not None),
+        ]
     return needed
 
 

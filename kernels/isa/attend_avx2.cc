@@ -91,8 +91,9 @@ float softmax_avx2(float* scores, int64_t n) {
   float largest = scores[0];
   int64_t i = 0;
   if (n >= kLanes) {
-    __m256 most = _mm256_loadu_ps(scores);
-    for (i = kLanes; i + kLanes <= n; i += kLanes) most = _mm256_max_ps(most, _mm256_loadu_ps(scores + i));
+    // The order matters: max_ps gives its second operand, `most`, where one is not a number, as the scalar kernel does.
+    __m256 most = _mm256_set1_ps(largest);
+    for (; i + kLanes <= n; i += kLanes) most = _mm256_max_ps(_mm256_loadu_ps(scores + i), most);
     float lanes[kLanes];
     _mm256_storeu_ps(lanes, most);
     for (float lane : lanes) largest = lane > largest ? lane : largest;

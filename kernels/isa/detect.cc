@@ -10,6 +10,10 @@
 #if defined(__linux__) && defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__linux__) && defined(__aarch64__)
+#include <sys/auxv.h>
+#elif defined(__APPLE__) && defined(__aarch64__)
+#include <sys/sysctl.h>
 #endif
 
 namespace treefill {
@@ -40,9 +44,34 @@ bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
 
+// Its registers are AVX2's, so the system keeps them where it keeps those.
+bool cpu_has_avxvnni() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return false;
+  const bool has_subleaf = eax >= 1;
+  if (!has_subleaf || !__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx)) return false;
+  return eax & (1u << 4);
+}
+
 bool has_avx512vnni() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+}
+
+#elif defined(__aarch64__)
+
+// The rest of what neon.cc uses is in every AArch64 processor.
+bool has_dot_product() {
+#if defined(__linux__)
+  constexpr unsigned long kAsimdDp = 1ul << 20;  // HWCAP_ASIMDDP
+  return getauxval(AT_HWCAP) & kAsimdDp;
+#elif defined(__APPLE__)
+  int has = 0;
+  size_t size = sizeof has;
+  return sysctlbyname("hw.optional.arm.FEAT_DotProd", &has, &size, nullptr, 0) == 0 && has != 0;
+#else
+  return false;
+#endif
 }
 
 #endif
@@ -56,7 +85,13 @@ std::vector<InstructionSet> detect() {
       found.push_back({"amx", linear_amx, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
     found.push_back({"avx512vnni", linear_avx512vnni, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
   }
-  if (has_avx2()) found.push_back({"avx2", linear_avx2, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
+  if (has_avx2()) {
+    if (cpu_has_avxvnni())
+      found.push_back({"avxvnni", linear_avxvnni, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
+    found.push_back({"avx2", linear_avx2, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
+  }
+#elif defined(__aarch64__)
+  if (has_dot_product()) found.push_back({"neon", linear_neon, quantise_neon, weigh_neon, softmax_neon, swiglu_neon});
 #endif
   found.push_back({"scalar", linear_scalar, quantise_scalar, weigh_scalar, softmax_scalar, swiglu_scalar});
   return found;

@@ -72,20 +72,26 @@ using SwigluFn = void (*)(float* gate, const float* up, int64_t n);
 
 void linear_scalar(const LinearPiece& piece);
 void linear_avx2(const LinearPiece& piece);
+void linear_avxvnni(const LinearPiece& piece);
 void linear_avx512vnni(const LinearPiece& piece);
 void linear_amx(const LinearPiece& piece);
+void linear_neon(const LinearPiece& piece);
 
 void weigh_scalar(const WeighPiece& piece);
 void weigh_avx2(const WeighPiece& piece);
+void weigh_neon(const WeighPiece& piece);
 
 float softmax_scalar(float* scores, int64_t n);
 float softmax_avx2(float* scores, int64_t n);
+float softmax_neon(float* scores, int64_t n);
 
 void swiglu_scalar(float* gate, const float* up, int64_t n);
 void swiglu_avx2(float* gate, const float* up, int64_t n);
+void swiglu_neon(float* gate, const float* up, int64_t n);
 
 void quantise_scalar(const float* x, int64_t n_inputs, int8_t* q, float* scale);
 void quantise_avx2(const float* x, int64_t n_inputs, int8_t* q, float* scale);
+void quantise_neon(const float* x, int64_t n_inputs, int8_t* q, float* scale);
 
 }  // namespace treefill
 

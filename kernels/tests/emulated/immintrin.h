@@ -1,7 +1,7 @@
 // Found before the compiler's own <immintrin.h>: the same intrinsics in portable code.
 //
-// SIMDe has AVX-512 and VNNI. It lacks AMX and a few conversions, which are written out here after Intel's
-// intrinsics guide, as plainly as possible.
+// SIMDe has AVX-512 and VNNI. It lacks AMX, VNNI's other names and a few conversions, which are written out here after
+// Intel's intrinsics guide, as plainly as possible.
 
 #ifndef TREEFILL_EMULATED_IMMINTRIN_H_
 #define TREEFILL_EMULATED_IMMINTRIN_H_
@@ -41,7 +41,20 @@ inline __m512 _mm512_cvtph_ps(__m256i halves) {
   return _mm512_loadu_ps(out);
 }
 
-// SIMDe's own multiplies and then adds, with two roundings.
+// VNNI's 256-bit form with the encoding that AVX-512 does not need: the same arithmetic.
+inline __m256i _mm256_dpbusd_avx_epi32(__m256i sum, __m256i a, __m256i b) { return _mm256_dpbusd_epi32(sum, a, b); }
+
+// SIMDe's own multiply and then add, with two roundings.
+#undef _mm256_fmadd_ps
+inline __m256 _mm256_fmadd_ps(__m256 a, __m256 b, __m256 c) {
+  float x[8], y[8], z[8];
+  memcpy(x, &a, sizeof x);
+  memcpy(y, &b, sizeof y);
+  memcpy(z, &c, sizeof z);
+  for (int i = 0; i < 8; ++i) z[i] = fmaf(x[i], y[i], z[i]);
+  return _mm256_loadu_ps(z);
+}
+
 #undef _mm512_fmadd_ps
 inline __m512 _mm512_fmadd_ps(__m512 a, __m512 b, __m512 c) {
   float x[16], y[16], z[16];
