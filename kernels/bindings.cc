@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -145,6 +146,13 @@ KvShape kv_shape(int64_t n_layers, int64_t n_kv_heads, int64_t head_dim, int64_t
     if (number < 1 || number > kMostWide) throw std::invalid_argument("every number of a cache is 1 to 2^30");
   if (head_dim % kLanes || block_tokens % kKvRun)
     throw std::invalid_argument("head_dim must be a multiple of 8, and block_tokens one of 32");
+  // Six bytes a number and more are never taken, so what fits here fits with what each form adds.
+  int64_t bytes = 8;
+  for (int64_t factor : {n_layers, n_kv_heads, head_dim, block_tokens, n_blocks})
+    if (bytes > std::numeric_limits<int64_t>::max() / 2 / factor)
+      throw std::invalid_argument("a cache of these numbers is larger than any memory");
+    else
+      bytes *= factor;
   return {n_layers, n_kv_heads, head_dim, block_tokens, n_blocks, kv_type_named(type)};
 }
 
@@ -266,11 +274,11 @@ class BoundDecoder {
     const int64_t block_tokens = cache_->cache().shape().block_tokens;
     int64_t n_rows = 0;
     for (const BoundAppended& sequence : sequences) {
-      const int64_t n_after = sequence.n_before + sequence.n_rows;
       if (sequence.n_rows < 1 || sequence.n_rows > Decoder::kMaxRows || sequence.n_logits < 0 ||
           sequence.n_logits > sequence.n_rows)
         throw std::invalid_argument("evaluate takes 1 to " + std::to_string(Decoder::kMaxRows) + " tokens");
-      if (sequence.n_before < 0 || sequence.n_before > shape.n_context || n_after > shape.n_context)
+      const int64_t n_after = std::clamp<int64_t>(sequence.n_before, -1, shape.n_context) + sequence.n_rows;
+      if (sequence.n_before < 0 || n_after > shape.n_context)
         throw std::invalid_argument("a sequence has at most " + std::to_string(shape.n_context) + " tokens");
       if (static_cast<int64_t>(sequence.blocks.size()) * block_tokens < n_after)
         throw std::invalid_argument("the blocks of a sequence do not hold its " + std::to_string(n_after) + " tokens");

@@ -57,7 +57,7 @@ void rotate(float* x, const float* cos, const float* sin, int64_t half) {
   }
 }
 
-void attend(const AttentionLayer& layer, const AttentionTask& task) {
+void attend(const AttentionLayer& layer, const AttentionTask& task) noexcept {
   thread_local Scratch scratch;
   const KvBlocks& cache = *layer.cache;
   const int64_t dim = cache.shape().head_dim, block_tokens = cache.shape().block_tokens;

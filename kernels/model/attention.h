@@ -33,8 +33,9 @@ struct AttentionTask {
 };
 
 // query = softmax(query · keys / sqrt(head_dim)) values, for each row over all tokens up to itself. What a row gets
-// depends on its own query and sequence alone, to the bit.
-void attend(const AttentionLayer& layer, const AttentionTask& task);
+// depends on its own query and sequence alone, to the bit. Where there is no memory for the scores, the process ends:
+// the threads of a pool have nobody to tell.
+void attend(const AttentionLayer& layer, const AttentionTask& task) noexcept;
 
 // Turns the pairs (x[i], x[i + half]) by a position's angles (Su et al., RoFormer, 2021).
 void rotate(float* x, const float* cos, const float* sin, int64_t half);

@@ -113,6 +113,7 @@ Decoder::Decoder(const DecoderShape& shape, DecoderWeights weights, KvBlocks& ca
 
 bool Decoder::evaluate(const std::vector<Appended>& sequences, const int32_t* ids, const uint8_t* cancel, float* logits,
                        WorkPool& pool) {
+  active_instruction_set();  // throws here if at all: a piece of work must not
   const int64_t n = shape_.n_hidden;
   place_rows(sequences);
   const int64_t n_rows = static_cast<int64_t>(rows_.size());

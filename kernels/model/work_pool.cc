@@ -129,16 +129,18 @@ void WorkPool::take_pieces(Job& job) {
 
 void WorkPool::work(int index) {
   uint64_t n_seen = 0;
+  bool is_wanted = true;  // who was not asked the last time goes to sleep at once
   const auto is_posted = [&] { return n_posted_.load(std::memory_order_acquire) != n_seen; };
   for (;;) {
-    spin_until(is_posted);
+    if (is_wanted) spin_until(is_posted);
     std::unique_lock lock(mutex_);
     ++n_sleeping_;
     job_posted_.wait(lock, [&] { return stopping_ || is_posted(); });
     --n_sleeping_;
     if (stopping_) return;
     n_seen = n_posted_.load(std::memory_order_relaxed);
-    if (!job_ || index >= n_wanted_) continue;
+    is_wanted = index < n_wanted_;
+    if (!job_ || !is_wanted) continue;
     Job& job = *job_;
     job.n_helpers.fetch_add(1, std::memory_order_relaxed);
     lock.unlock();

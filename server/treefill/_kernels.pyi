@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 def instruction_sets() -> list[str]:
-    """What this machine runs, the quickest first: some of amx, avx512vnni, avx2, and always scalar."""
+    """What this machine runs, the quickest first: some of amx, avx512vnni, avxvnni, avx2, neon, and always scalar."""
 
 def instruction_set() -> str:
     """The one in use. Raises `ValueError` when TREEFILL_ISA names one that is not available."""

@@ -245,3 +245,8 @@ def test_a_layer_of_the_wrong_shape_is_refused_by_name(files: ModelFiles, tmp_pa
             embedding=np.zeros((300, 64), np.uint16), layers=[layer], norm=np.ones(64, np.float32), head=small,
             cos=table, sin=table, cache=cache,
         )  # fmt: skip
+
+
+def test_a_cache_larger_than_any_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match="larger than any memory"):
+        _kernels.KvBlocks.bytes_a_block(2**30, 2**30, 8, 32, "float32")
