@@ -2,12 +2,10 @@
 
 import time
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 from treefill.engine.api import CancelFlag, Finish, GenerateRequest, Generation, Sampling
 from treefill.engine.generate import Generator
-from treefill.engine.healing import PrefixIndex
 from treefill.engine.session import Session
 from treefill.errors import EngineError
 
@@ -15,7 +13,6 @@ from tests.helpers.scripted_backend import ScriptedBackend
 from tests.helpers.scripted_engine import ByteVocabulary
 
 VOCABULARY = ByteVocabulary()
-INDEX = partial(PrefixIndex, VOCABULARY)
 END = VOCABULARY.control_id("<|endoftext|>")
 MIDDLE = VOCABULARY.control_id("<|fim_middle|>")
 PROMPT = tuple(b"prompt:")
@@ -45,7 +42,7 @@ def generate(
 ) -> Generation:
     backend = ScriptedBackend(script, width=VOCABULARY.n_tokens + 10, n_context=n_context)
     control = frozenset(range(256, VOCABULARY.n_tokens))
-    generator = Generator(Session(backend), VOCABULARY, n_context, control, INDEX)
+    generator = Generator(Session(backend), VOCABULARY, n_context, control)
     request = GenerateRequest(PROMPT, forced, max_new_tokens, sampling, should_stop)
     return generator.generate(request, cancel or CancelFlag())
 
@@ -88,9 +85,7 @@ def test_forced_bytes_that_no_token_spells_end_at_once() -> None:
         def token_bytes(self, token_id: int) -> bytes:
             return b"" if token_id == 9 else super().token_bytes(token_id)
 
-    generator = Generator(
-        Session(ScriptedBackend(writes("x"))), NoTabs(), 512, frozenset(), partial(PrefixIndex, NoTabs())
-    )
+    generator = Generator(Session(ScriptedBackend(writes("x"))), NoTabs(), 512, frozenset())
 
     assert generator.generate(GenerateRequest(PROMPT, b"\tx"), CancelFlag()).finish is Finish.UNHEALABLE
 
@@ -147,7 +142,6 @@ def cut_after(n_tokens: int) -> tuple[Generator, GenerateRequest, Generation]:
         VOCABULARY,
         512,
         frozenset(range(256, VOCABULARY.n_tokens)),
-        partial(PrefixIndex, VOCABULARY),
     )
     cancel = CancelFlag()
 
@@ -187,7 +181,6 @@ def test_a_generation_that_was_whole_is_told_again_without_the_model() -> None:
         VOCABULARY,
         512,
         frozenset(range(256, VOCABULARY.n_tokens)),
-        partial(PrefixIndex, VOCABULARY),
     )
     whole = generator.generate(GenerateRequest(PROMPT), CancelFlag())
     backend.evaluated.clear()
@@ -210,7 +203,6 @@ def test_a_model_that_is_too_slow_is_stopped_with_what_it_has_written() -> None:
         VOCABULARY,
         512,
         frozenset(range(256, VOCABULARY.n_tokens)),
-        partial(PrefixIndex, VOCABULARY),
     )
 
     generation = generator.generate(
@@ -224,9 +216,7 @@ def test_a_model_that_is_too_slow_is_stopped_with_what_it_has_written() -> None:
 def test_what_was_begun_ends_where_something_else_was_typed() -> None:
     """Cut in the middle of a character, an answer has tokens and no text yet; then another character is typed."""
     backend = ScriptedBackend(writes("é!"), width=VOCABULARY.n_tokens + 10)
-    generator = Generator(
-        Session(backend), VOCABULARY, 512, frozenset(range(256, VOCABULARY.n_tokens)), INDEX
-    )
+    generator = Generator(Session(backend), VOCABULARY, 512, frozenset(range(256, VOCABULARY.n_tokens)))
     cut = generator.generate(GenerateRequest(PROMPT, max_new_tokens=1), CancelFlag())
     assert (cut.text, len(cut.token_ids)) == ("", 1)
 

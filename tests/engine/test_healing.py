@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from treefill.engine.api import TokenBytes
 from treefill.engine.healing import PrefixIndex
 
 ALPHABET = st.sampled_from([b"a", b"b", b" ", b"\xff", b"\xfe", b"\x00"])
@@ -20,8 +21,8 @@ class SpelledVocabulary:
     def token_bytes(self, token_id: int) -> bytes:
         return self.spellings[token_id]
 
-    def every_token_bytes(self) -> list[bytes]:
-        return self.spellings
+    def every_token_bytes(self) -> TokenBytes:
+        return TokenBytes.of(self.spellings)
 
     def encode(self, text: str) -> list[int]:
         raise AssertionError("healing looks tokens up, it does not encode")

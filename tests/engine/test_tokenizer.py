@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from treefill.engine.api import TokenBytes
 from treefill.engine.tokenizer import TokenizerVocabulary
 from treefill.errors import BrokenModel, EngineError, UnsupportedModel
 
@@ -160,4 +161,6 @@ def test_what_is_no_byte_level_tokenizer_is_refused(tmp_path: Path, part: str) -
 def test_every_token_at_once_has_the_bytes_of_each_alone(vocabulary: TokenizerVocabulary) -> None:
     alone = [vocabulary.token_bytes(token) for token in range(vocabulary.n_tokens)]
 
-    assert vocabulary.every_token_bytes() == alone
+    every = vocabulary.every_token_bytes()
+    assert every.data == b"".join(alone)
+    assert list(every.offsets) == list(TokenBytes.of(alone).offsets)

@@ -7,6 +7,7 @@ from treefill.engine.api import (
     Finish,
     GenerateRequest,
     Generation,
+    TokenBytes,
     TokenId,
     Vocabulary,
 )
@@ -51,9 +52,9 @@ class ByteVocabulary:
         """The byte itself; nothing for a control token."""
         return bytes([token_id]) if token_id < 256 else b""
 
-    def every_token_bytes(self) -> list[bytes]:
+    def every_token_bytes(self) -> TokenBytes:
         """All of them, by id."""
-        return [self.token_bytes(token_id) for token_id in range(self.n_tokens)]
+        return TokenBytes.of(map(self.token_bytes, range(self.n_tokens)))
 
 
 class ScriptedEngine:

@@ -5,9 +5,10 @@ an `Engine` answers it with a `Generation`; which library multiplies the numbers
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
 from typing import Protocol
 
 TokenId = int
@@ -111,6 +112,21 @@ class Generation:
     total_ms: float
 
 
+@dataclass(frozen=True, slots=True)
+class TokenBytes:
+    """The bytes of all tokens, one after the other."""
+
+    data: bytes
+    offsets: Sequence[int]
+    """Where each token begins, by its id, and where the last one ends."""
+
+    @classmethod
+    def of(cls, spellings: Iterable[bytes]) -> "TokenBytes":
+        """Of the bytes of each."""
+        each = list(spellings)
+        return cls(b"".join(each), (0, *accumulate(map(len, each))))
+
+
 class Vocabulary(Protocol):
     """A model's tokens as text: what the prompt builder needs of a tokenizer."""
 
@@ -135,8 +151,8 @@ class Vocabulary(Protocol):
         """The bytes that a token stands for; empty for a control token."""
         ...
 
-    def every_token_bytes(self) -> list[bytes]:
-        """The same of every token below `n_tokens`, by its id."""
+    def every_token_bytes(self) -> "TokenBytes":
+        """The same of every token below `n_tokens`."""
         ...
 
 

@@ -5,7 +5,6 @@ It never sees a tensor of the model, a grammar or an editor; it sees logits, byt
 
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Callable
 
 import numpy as np
 
@@ -23,19 +22,13 @@ class Generator:
     """Continues prompts on one session."""
 
     def __init__(
-        self,
-        session: Session,
-        vocabulary: Vocabulary,
-        n_context: int,
-        barred_ids: frozenset[TokenId],
-        index: Callable[[], PrefixIndex],
+        self, session: Session, vocabulary: Vocabulary, n_context: int, barred_ids: frozenset[TokenId]
     ) -> None:
-        """`index` is called when a prompt needs healing: sorting a large vocabulary takes a while."""
         self._session = session
         self._vocabulary = vocabulary
         self._n_context = n_context
         self._never = sorted(barred_ids - vocabulary.end_ids)
-        self._index = index
+        self._index = PrefixIndex(vocabulary)
 
     def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
         """Continue one prompt. Raises `EngineError` for a prompt that the context cannot hold."""
@@ -87,7 +80,7 @@ class Generator:
 
     def _choose(self, logits: Logits, run: "_Run") -> TokenId | None:
         """The next token, or None when no token spells the bytes that are still forced."""
-        allowed = self._index().allowed(run.remaining) if run.remaining else None
+        allowed = self._index.allowed(run.remaining) if run.remaining else None
         if allowed is not None and not len(allowed):
             return None
         logits[self._never] = -np.inf

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from treefill.engine.api import CancelFlag, GenerateRequest, Generation, Vocabulary
 from treefill.engine.backend import Backend
 from treefill.engine.generate import Generator
-from treefill.engine.healing import PrefixIndex
 from treefill.engine.session import Session
 from treefill.engine.tokenizer import TokenizerVocabulary
 from treefill.errors import EngineError
@@ -20,13 +19,7 @@ class LocalEngine:
         self.vocabulary: Vocabulary = vocabulary
         self.n_context = backend.n_context
         self._backend = backend
-        # Sorted beside the first prompt's evaluation, which needs it only at its end.
-        sorting = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treefill-vocabulary")
-        self._index = sorting.submit(PrefixIndex, vocabulary)
-        sorting.shutdown(wait=False)
-        self._generator = Generator(
-            Session(backend), vocabulary, backend.n_context, vocabulary.barred_ids, self._index.result
-        )
+        self._generator = Generator(Session(backend), vocabulary, backend.n_context, vocabulary.barred_ids)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treefill-engine")
 
     def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:

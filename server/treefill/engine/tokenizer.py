@@ -3,12 +3,14 @@
 Text never becomes a control token here: whoever wants `<|fim_middle|>` asks for its id by name.
 """
 
-from collections.abc import Collection
+from array import array
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 from tokenizers import Tokenizer
 
-from treefill.engine.api import TokenId
+from treefill.engine.api import TokenBytes, TokenId
 from treefill.errors import BrokenModel, EngineError, UnsupportedModel, library_errors
 
 
@@ -25,8 +27,8 @@ class TokenizerVocabulary:
         self._plain = {
             token_id: token.content.encode() for token_id, token in added.items() if not token.special
         }
-        ids = _ids(self._tokenizer)
-        self.n_tokens: int = 1 + max(ids, default=-1)
+        names, ids = _names_and_ids(self._tokenizer)
+        self.n_tokens: int = len(names)
         if not 0 < self.n_tokens <= vocab_size:
             raise BrokenModel(
                 f"{path} has {self.n_tokens} tokens and the model {vocab_size}. Pull the model again."
@@ -34,6 +36,9 @@ class TokenizerVocabulary:
         self.end_ids = end_ids
         self.barred_ids: frozenset[TokenId] = self._control_ids | set(range(self.n_tokens)).difference(ids)
         """What is never written: control tokens, and ids below `n_tokens` that no token has."""
+        self._every = _all_at_once(names, self._plain, self._control_ids) or TokenBytes.of(
+            map(self.token_bytes, range(self.n_tokens))
+        )
 
     def encode(self, text: str) -> list[TokenId]:
         """Tokens of ordinary text. A lone surrogate, which is no text, counts as U+FFFD.
@@ -53,22 +58,9 @@ class TokenizerVocabulary:
         """The id of the control token spelt `name`, or None."""
         return self._control.get(name)
 
-    def every_token_bytes(self) -> list[bytes]:
-        """The bytes of every token below `n_tokens`, by its id: at once, in a tenth of the time."""
-        spelled = [self._tokenizer.id_to_token(token_id) or "" for token_id in range(self.n_tokens)]
-        # U+FFFF stands for no byte and no character, so it tells the tokens apart through the translation.
-        translated = "\uffff".join(spelled).translate(_BYTE_OF).split("\uffff")
-        try:
-            found = [token.encode("latin-1") for token in translated]
-        except UnicodeEncodeError:  # a token that its makers wrote as plain text
-            found = []
-        if len(found) != self.n_tokens:
-            return [self.token_bytes(token_id) for token_id in range(self.n_tokens)]
-        for token_id, plain in self._plain.items():
-            found[token_id] = plain
-        for token_id in self._control_ids:
-            found[token_id] = b""
-        return found
+    def every_token_bytes(self) -> TokenBytes:
+        """The bytes of every token below `n_tokens`."""
+        return self._every
 
     def token_bytes(self, token_id: TokenId) -> bytes:
         """The bytes that a token stands for; empty for a control token and for an id that does not exist."""
@@ -96,12 +88,38 @@ def _load(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def _ids(tokenizer: Tokenizer) -> Collection[TokenId]:
-    """Every id that a token has. Almost always they are 0 to n - 1, which is found out without listing them."""
-    n_tokens = tokenizer.get_vocab_size(with_added_tokens=True)
-    if all(tokenizer.id_to_token(token_id) is not None for token_id in range(n_tokens)):
-        return range(n_tokens)
-    return tokenizer.get_vocab(with_added_tokens=True).values()
+def _names_and_ids(tokenizer: Tokenizer) -> tuple[list[str], Collection[TokenId]]:
+    """What each id below the highest is called, empty where no token has it, and every id that a token has."""
+    names = [
+        tokenizer.id_to_token(token_id)
+        for token_id in range(tokenizer.get_vocab_size(with_added_tokens=True))
+    ]
+    if None not in names:  # almost always the ids are 0 to n - 1
+        return [name for name in names if name is not None], range(len(names))
+    ids = tokenizer.get_vocab(with_added_tokens=True).values()
+    return [tokenizer.id_to_token(token_id) or "" for token_id in range(1 + max(ids))], ids
+
+
+def _all_at_once(
+    names: Sequence[str], plain: Mapping[TokenId, bytes], control_ids: Collection[TokenId]
+) -> TokenBytes | None:
+    """The bytes of all tokens by one look into a table; None where one is not spelt in stand-ins for bytes."""
+    spelled = list(names)
+    for token_id in control_ids:
+        spelled[token_id] = ""
+    for token_id, data in plain.items():
+        spelled[token_id] = data.decode("latin-1").translate(_STAND_IN)
+    joined = "\uffff".join(spelled)  # which stands for no byte and no character
+    codes = np.frombuffer(joined.encode("utf-16-le", "surrogatepass"), np.uint16)
+    is_end = codes == 0xFFFF
+    if np.count_nonzero(is_end) != len(spelled) - 1:
+        return None
+    data = _BYTES_OF[codes[~is_end]]
+    if (data == _NO_BYTE).any():
+        return None
+    ends = np.flatnonzero(is_end) - np.arange(len(spelled) - 1)
+    offsets = np.concatenate([[0], ends, [len(data)]]).astype(np.int64)
+    return TokenBytes(data.astype(np.uint8).tobytes(), array("q", offsets.tobytes()))
 
 
 def _no_tokens(fault: str) -> EngineError:
@@ -116,6 +134,10 @@ def _gpt2_stand_ins() -> dict[int, int]:
 
 
 _BYTE_OF = _gpt2_stand_ins()
+_STAND_IN = {byte: code for code, byte in _BYTE_OF.items()}
+_NO_BYTE = 256
+_BYTES_OF = np.full(1 << 16, _NO_BYTE, np.uint16)
+_BYTES_OF[list(_BYTE_OF)] = list(_BYTE_OF.values())
 
 
 def _spelt_bytes(spelled: str) -> bytes:
