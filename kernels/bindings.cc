@@ -24,6 +24,7 @@
 #include "isa/detect.h"
 #include "model/decoder.h"
 #include "model/int8_linear.h"
+#include "model/read_through.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -39,6 +40,7 @@ using Table = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cp
 using HalfTable = nb::ndarray<const uint16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Ids = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Flag = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using RawBytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Logits = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // One pool for the process, and one product at a time on it. Neither is ever destroyed: at exit, threads of the
@@ -317,6 +319,14 @@ int64_t kv_bytes_a_block(int64_t n_layers, int64_t n_kv_heads, int64_t head_dim,
   return KvBlocks::bytes_a_block(kv_shape(n_layers, n_kv_heads, head_dim, block_tokens, 1, type));
 }
 
+uint64_t bound_read_through(const std::vector<RawBytes>& arrays) {
+  std::vector<Bytes> all;
+  for (const RawBytes& array : arrays) all.push_back({array.data(), static_cast<int64_t>(array.shape(0))});
+  nb::gil_scoped_release no_gil;
+  std::lock_guard lock(shared->mutex);
+  return read_through(all, the_pool());
+}
+
 std::vector<std::string> instruction_set_names() {
   std::vector<std::string> names;
   for (const InstructionSet& set : instruction_sets()) names.emplace_back(set.name);
@@ -336,6 +346,7 @@ NB_MODULE(_kernels, m) {
   m.def("use_instruction_set", &use_instruction_set, "name"_a);
   m.def("threads", &threads);
   m.def("set_threads", &set_threads, "n_threads"_a);
+  m.def("read_through", &bound_read_through, "arrays"_a);
   nb::class_<Int8Linear>(m, "Int8Linear")
       .def(nb::init<Blocks, Scales, Sums, std::optional<Vector>, int64_t, int64_t>(), "q"_a.noconvert(),
            "scale"_a.noconvert(), "sum"_a.noconvert(), "bias"_a.noconvert().none(), "n_inputs"_a, "n_outputs"_a)

@@ -7,11 +7,11 @@ import sysconfig
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
 
+import treefill
 from treefill.engine.api import TokenId, Vocabulary
 from treefill.errors import BadInput
 from treefill.syntax.languages import language_of
@@ -85,7 +85,7 @@ def _candidates() -> Iterator[tuple[str, list[Path]]]:
     yield "javascript", _in_package("torch", "utils/model_dump/code.js")
     yield "css", _in_package("tokenizers", "tools/visualizer-styles.css")
     # In a checkout the package is server/treefill, two levels below the repository's top.
-    yield "sql", [Path(str(files("treefill"))).parents[1] / "examples" / "shop.sql"]
+    yield "sql", [Path(treefill.__file__).parents[2] / "examples" / "shop.sql"]
 
 
 def _in_package(name: str, *paths: str) -> list[Path]:
