@@ -6,9 +6,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 from treefill.app import App
+from treefill.commands.progress import TerminalProgress
 from treefill.completion import Declined, Suggestion, complete
 from treefill.engine.api import CancelFlag
-from treefill.models import TerminalProgress
 from treefill.settings import load_settings
 from treefill.syntax.languages import language_of
 from treefill.text import line_bounds, offset_at, read_document

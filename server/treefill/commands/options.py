@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from treefill.app import App
+from treefill.commands.progress import TerminalProgress
 from treefill.errors import BadInput
-from treefill.models import TerminalProgress
 from treefill.settings import load_settings
 from treefill.text import Document, offset_at
 

@@ -8,7 +8,7 @@ Nothing here runs a model, and nothing here imports torch.
 """
 
 from treefill.models.files import ModelFiles
-from treefill.models.progress import Progress, TerminalProgress, silent
+from treefill.models.progress import Progress, silent
 from treefill.models.quantise import QuantisedLinear, dequantise_linear, quantise_linear
 from treefill.models.store import ModelStore, StoredModel, VerifiedFile
 from treefill.models.weights_file import Weights
@@ -19,7 +19,6 @@ __all__ = [
     "Progress",
     "QuantisedLinear",
     "StoredModel",
-    "TerminalProgress",
     "VerifiedFile",
     "Weights",
     "dequantise_linear",

@@ -23,7 +23,8 @@ from treefill.models.progress import Progress
 ANSWER_WITHIN_S = 3.0
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
 _PART = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}"
-_HUB_ID = re.compile(rf"({_PART}/{_PART})(?::([A-Za-z0-9][A-Za-z0-9._-]{{0,127}}\.(?:gguf|GGUF)))?")
+# A string, compiled when it is first needed: that takes longer than all other imports here together.
+_HUB_ID = rf"({_PART}/{_PART})(?::([A-Za-z0-9][A-Za-z0-9._-]{{0,127}}\.(?:gguf|GGUF)))?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class HubFile:
 
 def parse_hub_id(text: str) -> tuple[str, str | None] | None:
     """`org/name` or `org/name:file.gguf` as repository and file; None for anything else."""
-    match = _HUB_ID.fullmatch(text)
+    match = re.fullmatch(_HUB_ID, text)
     return (match[1], match[2]) if match and ".." not in text else None
 
 
