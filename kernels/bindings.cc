@@ -148,7 +148,7 @@ KvShape kv_shape(int64_t n_layers, int64_t n_kv_heads, int64_t head_dim, int64_t
     if (number < 1 || number > kMostWide) throw std::invalid_argument("every number of a cache is 1 to 2^30");
   if (head_dim % kLanes || block_tokens % kKvRun)
     throw std::invalid_argument("head_dim must be a multiple of 8, and block_tokens one of 32");
-  // Six bytes a number and more are never taken, so what fits here fits with what each form adds.
+  // A key and a value in float32 take eight bytes; int8's scales take less than it saves.
   int64_t bytes = 8;
   for (int64_t factor : {n_layers, n_kv_heads, head_dim, block_tokens, n_blocks})
     if (bytes > std::numeric_limits<int64_t>::max() / 2 / factor)
