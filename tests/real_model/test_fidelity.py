@@ -20,7 +20,7 @@ def test_int8_stays_near_float32() -> None:
     vocabulary = TokenizerVocabulary(files.tokenizer_path, files.end_ids, files.config["vocab_size"])
     windows = choose_windows(vocabulary, [], 1)
     float_model = reference.float_model(files, store.open_source(files.name))
-    *_, total = measure(windows, float_model, [NativeLogits(files, WINDOW)])
+    *_, total = measure(windows, float_model, [NativeLogits("int8", files, WINDOW, "bfloat16")])
 
     assert total.n == 511
     assert total.divergence < 0.002
