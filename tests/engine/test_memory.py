@@ -1,7 +1,9 @@
 """How large the cache is on machines of different sizes: never more than there is, else a sentence."""
 
+from pathlib import Path
+
 import pytest
-from treefill.engine.native.memory import MB, plan_cache
+from treefill.engine.native.memory import MB, free_memory, plan_cache
 from treefill.errors import BadSetting, EngineError
 
 BLOCK_BYTES = 6_291_456  # 256 tokens of the default model in float32
@@ -38,3 +40,30 @@ def test_a_setting_beyond_the_memory_is_no_way_to_run_out_of_it() -> None:
     assert plan_cache(4096, 256, BLOCK_BYTES, limit_mb=9000, free=1000 * MB).n_blocks == 158
     with pytest.raises(EngineError, match="107 MB of memory, and 90 MB are free"):
         plan_cache(4096, 256, BLOCK_BYTES, limit_mb=9000, free=90 * MB)
+
+
+def container(folder: Path, limit: str, used: int, files: int) -> Path:
+    (folder / "memory.max").write_text(limit + "\n")
+    (folder / "memory.current").write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(
+        f"anon 7\nactive_file {files // 2}\ninactive_file {files - files // 2}\n"
+    )
+    return folder
+
+
+def test_a_container_full_of_file_pages_has_memory_left(tmp_path: Path) -> None:
+    """The mapped weights themselves count as used there; they are no reason to refuse the model."""
+    assert free_memory(container(tmp_path, str(60 * MB), 59 * MB, 40 * MB)) == 41 * MB
+
+
+def test_a_container_full_of_other_memory_has_none(tmp_path: Path) -> None:
+    assert free_memory(container(tmp_path, str(60 * MB), 61 * MB, 0)) == 0
+
+
+def test_a_container_without_a_limit_or_of_another_kind_is_no_limit(tmp_path: Path) -> None:
+    free = free_memory(container(tmp_path, "max", 59 * MB, 0))
+
+    assert free > 60 * MB
+    (tmp_path / "memory.max").write_text("1000")
+    (tmp_path / "memory.stat").write_text("anon 7\n")
+    assert free_memory(tmp_path) > 60 * MB

@@ -1,5 +1,8 @@
 """The native decoder: near transformers' own, and the same bits whatever is evaluated together."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -250,3 +253,35 @@ def test_a_layer_of_the_wrong_shape_is_refused_by_name(files: ModelFiles, tmp_pa
 def test_a_cache_larger_than_any_memory_is_refused() -> None:
     with pytest.raises(ValueError, match="larger than any memory"):
         _kernels.KvBlocks.bytes_a_block(2**30, 2**30, 8, 32, "float32")
+
+
+def test_memory_that_cannot_be_had_is_one_sentence(
+    files: ModelFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NoMemory(_kernels.KvBlocks):
+        def __init__(self, *_: object) -> None:
+            raise MemoryError
+
+    monkeypatch.setattr(_kernels, "KvBlocks", NoMemory)
+
+    with pytest.raises(EngineError, match=r"MB of memory, and .* MB are free"):
+        load_backend(files, 512)
+
+
+def test_an_instruction_set_that_is_not_here_is_an_error_and_no_crash(files: ModelFiles) -> None:
+    """Found out before any thread of the pool has work: none of them could tell."""
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from treefill.engine.api import CancelFlag\n"
+        "from treefill.engine.native import load_backend\n"
+        "from treefill.models.files import open_folder\n"
+        "backend = load_backend(open_folder('tiny', Path(sys.argv[1])), 512)\n"
+        "backend.evaluate(list(range(60)), CancelFlag())\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(files.folder)],
+        env=os.environ | {"TREEFILL_ISA": "mmx"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert "instruction set 'mmx' is not available here" in ran.stderr
+    assert ran.returncode == 1

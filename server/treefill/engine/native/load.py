@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from treefill import _kernels
 from treefill.engine.native.backend import NativeBackend
-from treefill.engine.native.memory import CachePlan, free_memory, plan_cache
+from treefill.engine.native.memory import CachePlan, free_memory, plan_cache, too_little
 from treefill.engine.native.rope import rotary_tables
 from treefill.engine.prefix_tree import PrefixTree
 from treefill.errors import BrokenModel
@@ -35,7 +35,12 @@ def load_backend(
     The context is shorter than asked for where memory is short; raises `EngineError` where there is not enough for any.
     """
     plan = foresee_cache(files.config, n_context, kv_cache_type, kv_cache_mb, kv_block_tokens)
-    cache = _kernels.KvBlocks(*_cache_shape(files.config), plan.block_tokens, plan.n_blocks, kv_cache_type)
+    try:
+        cache = _kernels.KvBlocks(
+            *_cache_shape(files.config), plan.block_tokens, plan.n_blocks, kv_cache_type
+        )
+    except MemoryError:  # a limit of the process alone, which nothing told of
+        raise too_little(plan.n_bytes, free_memory()) from None
     decoder = load_decoder(files, cache, plan.n_context)
     tree = PrefixTree(plan.n_blocks, plan.block_tokens)
     return NativeBackend(decoder, cache, tree, plan.n_context, int(files.config["vocab_size"]))

@@ -51,32 +51,34 @@ def plan_cache(n_context: int, block_tokens: int, block_bytes: int, limit_mb: in
                 f"{-(-n_needed * block_bytes // MB):,}. Raise it, lower n_context, or set kv_cache_type to int8."
             )
         if n_needed * block_bytes > free:
-            raise _too_little(n_needed * block_bytes, free)
+            raise too_little(n_needed * block_bytes, free)
         return plan(n_context, min(n_blocks, int(free // block_bytes)))
     n_blocks = int(free * SHARE) // block_bytes
     if n_blocks >= n_needed:
         return plan(n_context, min(n_blocks, N_CONTEXTS * n_needed))
     n_fits = max(n_blocks - 1, 0) * block_tokens
     if n_fits < N_CONTEXT_MIN:
-        raise _too_little(int((-(-N_CONTEXT_MIN // block_tokens) + 1) * block_bytes / SHARE), free)
+        raise too_little(int((-(-N_CONTEXT_MIN // block_tokens) + 1) * block_bytes / SHARE), free)
     return plan(min(n_context, n_fits), n_blocks)
 
 
-def free_memory() -> int:
-    """Bytes that may be taken, by the system's word and by the container's where there is one."""
+def free_memory(container: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes that may be taken, by the system's word and by the container's where there is one.
+
+    A container counts file pages as used, mapped weights among them; the system takes them back when it needs room.
+    """
     available = int(psutil.virtual_memory().available)
-    limit, used = _number("memory.max"), _number("memory.current")
-    return available if limit is None or used is None else max(0, min(available, limit - used))
-
-
-def _number(name: str, folder: Path = Path("/sys/fs/cgroup")) -> int | None:
     try:
-        return int((folder / name).read_text())
-    except (OSError, ValueError):  # no such limit, or "max"
-        return None
+        limit, used = (int((container / name).read_text()) for name in ("memory.max", "memory.current"))
+        counts = dict(line.split() for line in (container / "memory.stat").read_text().splitlines())
+        files = int(counts["active_file"]) + int(counts["inactive_file"])
+    except (OSError, ValueError, KeyError):  # no container, or one without a limit: "max"
+        return available
+    return max(0, min(available, limit - used + files))
 
 
-def _too_little(needed: int, free: int) -> EngineError:
+def too_little(needed: int, free: int) -> EngineError:
+    """What to say where `needed` bytes cannot be had."""
     return EngineError(
         f"The model could not be run: its key/value cache takes {-(-needed // MB):,} MB of memory, and "
         f"{free // MB:,} MB are free. Close something, or set kv_cache_type to int8 or n_context to less."
