@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kWindow{30};
 constexpr double kShare = 0.4;
 // So long fewer are asked then; twice as long when the same happens as soon as all are asked again.
 constexpr std::chrono::milliseconds kPatienceMin{60};
-constexpr std::chrono::milliseconds kPatienceMax{960};
+constexpr std::chrono::milliseconds kPatienceMax{240};
 
 void pause() {
 #if defined(__x86_64__)

@@ -113,7 +113,7 @@ def load_command(
     rounds: Rounds = 5,
     busy: Busy = "0,1,2",
     prompt: Prompt = 128,
-    tokens: NewTokens = 9,
+    tokens: NewTokens = 25,
     model: ModelOption = None,
     cache_dir: CacheDir = None,
     as_json: AsJson = False,
