@@ -38,6 +38,26 @@ def test_top_p_keeps_what_reaches_the_share() -> None:
     assert drawn(Sampling(temperature=1.0, top_p=0.0)) == {1}
 
 
+@pytest.mark.parametrize("top_k", [0, 3, 300, 5000])
+@pytest.mark.parametrize("top_p", [0.01, 0.5, 0.9, 0.999, 1.0])
+@pytest.mark.parametrize("spread", [0.0, 0.1, 3.0])
+def test_what_is_drawn_is_what_ordering_the_whole_vocabulary_leaves(
+    top_k: int, top_p: float, spread: float
+) -> None:
+    logits = np.random.default_rng(0).normal(0, spread, 2000).round(1).astype(np.float32)  # many are equal
+    sampling = Sampling(temperature=0.8, top_k=top_k, top_p=top_p)
+    order = np.argsort(-logits, kind="stable")[: top_k or None]
+    shares = np.exp(logits[order].astype(np.float64) / 0.8)
+    before = np.cumsum(shares / shares.sum()) - shares / shares.sum()
+    left = set(order[before < top_p] if top_p < 1 else order)
+
+    random = np.random.default_rng(1)
+    seen = {choose(logits, sampling, random) for _ in range(300)}
+
+    assert seen <= left
+    assert len(left) > 30 or seen == left
+
+
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=1.0)])
 def test_only_allowed_tokens_are_chosen(sampling: Sampling) -> None:
     assert drawn(sampling, allowed=[0, 2]) <= {0, 2}

@@ -13,24 +13,53 @@ def choose(
     logits: Logits, sampling: Sampling, random: np.random.Generator, allowed: Ids | None = None
 ) -> TokenId:
     """One token id, among `allowed` where given (ascending ids, at least one)."""
-    ids = np.arange(len(logits)) if allowed is None else allowed
     scores = logits if allowed is None else logits[allowed]
-    if sampling.temperature <= 0:
-        return int(ids[scores.argmax()])
+    position = int(scores.argmax()) if sampling.temperature <= 0 else _draw(scores, sampling, random)
+    return position if allowed is None else int(allowed[position])
+
+
+def _draw(scores: Logits, sampling: Sampling, random: np.random.Generator) -> int:
     kept = _likeliest(scores, sampling)
-    return int(ids[random.choice(kept, p=_softmax(scores[kept], sampling.temperature))])
+    return int(kept[random.choice(len(kept), p=_softmax(scores[kept], sampling.temperature))])
 
 
 def _likeliest(scores: Logits, sampling: Sampling) -> Ids:
-    """Positions that top-k and top-p leave, likeliest first. Top-p counts after temperature, as elsewhere."""
-    order = np.argsort(-scores, kind="stable")
+    """Positions that top-k and top-p leave. Top-p counts after temperature, as elsewhere."""
     if sampling.top_k > 0:
-        order = order[: sampling.top_k]
+        order = _largest(scores, sampling.top_k)
+        return order[: _n_reaching(sampling.top_p, _softmax(scores[order], sampling.temperature))]
     if sampling.top_p < 1:
-        probabilities = _softmax(scores[order], sampling.temperature)
-        n_before = np.cumsum(probabilities) - probabilities
-        order = order[n_before < max(sampling.top_p, 1e-9)]
-    return order
+        return _nucleus(scores, sampling)
+    return np.arange(len(scores))
+
+
+def _nucleus(scores: Logits, sampling: Sampling) -> Ids:
+    """The likeliest that together reach top-p: seldom more than some hundred, so the whole is not put in order."""
+    probabilities = _softmax(scores, sampling.temperature)
+    n = 256
+    while True:
+        order = _largest(scores, n)
+        n_kept = _n_reaching(sampling.top_p, probabilities[order])
+        if n_kept < n or n >= len(scores):
+            return order[:n_kept]
+        n *= 16
+
+
+def _largest(scores: Logits, n: int) -> Ids:
+    """Positions of the `n` largest, the largest first and of equals the first; all where there are fewer."""
+    if n >= len(scores):
+        return np.argsort(-scores, kind="stable")
+    least = np.partition(scores, len(scores) - n)[len(scores) - n]
+    positions = np.flatnonzero(scores >= least)
+    return positions[np.argsort(-scores[positions], kind="stable")][:n]
+
+
+def _n_reaching(share: float, probabilities: NDArray[np.float64]) -> int:
+    """How many of the first are needed, at least one, until they have that share."""
+    if share >= 1:
+        return len(probabilities)
+    n_before = np.cumsum(probabilities) - probabilities
+    return int(np.count_nonzero(n_before < max(share, 1e-9)))
 
 
 def _softmax(scores: Logits, temperature: float) -> NDArray[np.float64]:
