@@ -3,10 +3,15 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 KEPT = {"TREEFILL_CACHE_DIR", "TREEFILL_MODEL_SOURCES"}
 """Where the real model lies and comes from is the caller's to say."""
+
+# A busy machine makes an example slow, not wrong.
+hypothesis.settings.register_profile("treefill", deadline=None)
+hypothesis.settings.load_profile("treefill")
 
 
 @pytest.fixture(autouse=True, scope="session")

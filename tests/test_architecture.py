@@ -42,6 +42,7 @@ MAY_IMPORT = {
         "benchmarks",
         "text",
         "engine.api",
+        "engine.native",
         "models",
         "_kernels",
         "evaluation.keystrokes",

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from treefill.text import Document
 
 
+def _nobody(_share: float) -> None:
+    """Hears how far a model has been read, where nobody waits for it."""
+
+
 class App:
     """Settings, the model store and engines made from them."""
 
@@ -41,8 +45,10 @@ class App:
             settings.cache_dir, progress=progress or silent, sources=settings.model_sources
         )
 
-    def open_engine(self, model: str | None = None) -> Engine:
+    def open_engine(self, model: str | None = None, tell_share: Callable[[float], None] = _nobody) -> Engine:
         """Load a model that is in the store: the one named, else the setting's, else the one in use.
+
+        `tell_share` is told now and then which share of the weights has been read, from 0 to 1.
 
         Raises `UnknownModel`, with the command that pulls it, when it is not there, and `BadSetting` when
         TREEFILL_ISA names an instruction set that this machine lacks.
@@ -57,7 +63,7 @@ class App:
         except ValueError as error:
             raise BadSetting(f"TREEFILL_ISA: {error}") from None
         _kernels.set_threads(self.settings.threads)
-        backend = _load_backend(files, self.settings)
+        backend = _load_backend(files, self.settings, tell_share)
         vocabulary = TokenizerVocabulary(files.tokenizer_path, files.end_ids, files.config["vocab_size"])
         return LocalEngine(backend, vocabulary, files.name)
 
@@ -83,11 +89,13 @@ class App:
         )
 
 
-def _load_backend(files: ModelFiles, settings: Settings) -> Backend:
+def _load_backend(files: ModelFiles, settings: Settings, tell_share: Callable[[float], None]) -> Backend:
     if settings.engine == "int8":
         from treefill.engine import native
 
-        return native.load_backend(files, **settings.cache_options)
+        backend = native.load_backend(files, **settings.cache_options)
+        native.read_weights(files.weights, tell_share)
+        return backend
     # Only here: torch costs seconds and hundreds of megabytes.
     from treefill.engine import torch_backend
 
@@ -141,7 +149,9 @@ def make_service(
     from treefill.core.service import Service
 
     return Service(
-        open_engine or (lambda: App(settings).open_engine()),
+        (lambda _tell: open_engine())
+        if open_engine
+        else (lambda tell: App(settings).open_engine(tell_share=tell)),
         make_request,
         request_limit_s=settings.request_limit_s,
         unload_after_s=60 * settings.unload_after_minutes,
@@ -178,7 +188,13 @@ def connection_for(
         return CoreClient(core_place(settings, program))
 
     return Connection(
-        make_link, settings.engine_hash, settings.request_options, settings.request_limit_s, complaints
+        make_link,
+        settings.engine_hash,
+        settings.request_options,
+        settings.request_limit_s,
+        settings.enabled,
+        frozenset(settings.disabled_languages),
+        complaints,
     )
 
 

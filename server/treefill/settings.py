@@ -77,6 +77,11 @@ class Settings(BaseSettings):
     )
     seed: Annotated[int, Field(ge=0)] = Field(0, description="The same seed draws the same tokens.")
 
+    enabled: bool = Field(True, description="Whether anything is suggested at all.")
+    disabled_languages: list[str] = Field(
+        [], description="Languages that nothing is suggested in, by the editor's names for them."
+    )
+
     n_context: Annotated[int, Field(ge=256, le=1_048_576)] = Field(
         4096,
         description="Most tokens of prompt and suggestion together; the model's own limit if that is less.",

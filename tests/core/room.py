@@ -99,14 +99,18 @@ class Room:
         self.engine = engine or WaitingEngine()
         self.load_errors: list[Exception | None] = []
         """What the next loads raise."""
+        self.load_shares: list[float] = []
+        """How far each load tells that it has come."""
         self.load_gate = threading.Event()
         self.load_gate.set()
         self.n_loads = 0
         self.n_hangs = 0
         self.service = Service(self._load, make_request, request_limit_s, unload_after_s, self._hang)
 
-    def _load(self) -> Engine:
+    def _load(self, tell_share: Callable[[float], None]) -> Engine:
         self.n_loads += 1
+        for share in self.load_shares:
+            tell_share(share)
         self.load_gate.wait(LIMIT_S)
         error = self.load_errors.pop(0) if self.load_errors else None
         if error is not None:

@@ -218,7 +218,7 @@ def test_address_and_log_are_free_for_the_next_core_before_the_model_is(tmp_path
         room.engine.close_gate.clear()
         caller = await Caller.to(address)
         await caller.greet()
-        while await caller.hear() != EngineState("ready", "script on the scripted engine"):
+        while await caller.hear() != EngineState("ready", "script on the scripted engine", model="script"):
             pass
         os.kill(os.getpid(), 15)
         await until(lambda: not address.exists())

@@ -33,6 +33,19 @@ def test_a_request_is_started_and_answered() -> None:
     in_a_room(story)
 
 
+def test_loading_tells_how_far_it_has_come_each_percent_once() -> None:
+    async def story(room: Room) -> None:
+        room.load_shares = [0.101, 0.104, 0.5, 1.0]
+        window = room.window()
+        window.ask(1)
+        await window.answer(1)
+
+        loading = [m.percent for m in window.sent if isinstance(m, EngineState) and m.state == "loading"]
+        assert loading == [0, 0, 10, 50, 100]
+
+    in_a_room(story)
+
+
 def test_of_two_requests_for_a_document_the_newer_one_wins() -> None:
     async def story(room: Room) -> None:
         room.engine.gate.clear()
@@ -310,7 +323,7 @@ def test_windows_are_told_of_the_model_from_the_moment_they_open() -> None:
         await until(lambda: "ready" in first.states and "ready" in second.states)
         third = room.window()
 
-        assert third.sent[0] == EngineState("ready", "script on the scripted engine")
+        assert third.sent[0] == EngineState("ready", "script on the scripted engine", model="script")
         assert room.n_loads == 1
 
     in_a_room(story)

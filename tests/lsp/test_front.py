@@ -255,13 +255,13 @@ def test_an_answer_for_a_document_that_is_closed_or_opened_anew_is_not_shown() -
 def test_a_cancelled_request_is_cancelled_in_the_core_and_the_status_is_quiet_again() -> None:
     async def story(desk: Desk) -> None:
         task = await desk.ask()
-        assert desk.statuses[-1] == Status("Normal", True, "working")
+        assert desk.statuses[-1] == Status("Normal", True, "working", "working")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
         assert desk.link.cancelled == [1]
-        assert desk.statuses[-1] == Status("Normal", False, "ready")
+        assert desk.statuses[-1] == Status("Normal", False, "ready", "ready")
         desk.link.answer(1)
         answer = await _answered(desk, await desk.ask())
         assert answer.items
@@ -298,7 +298,7 @@ def test_g20_a_core_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.M
 
         assert (answer.items, answer.reason) == ((), "too-slow")
         assert desk.link.cancelled == [1]
-        assert desk.statuses[-1] == Status("Normal", False, "ready")
+        assert desk.statuses[-1] == Status("Normal", False, "ready", "ready")
 
     at_a_desk(story)
 
@@ -614,6 +614,28 @@ def test_another_document_and_one_opened_anew_are_asked_about() -> None:
     at_a_desk(story)
 
 
+# What the user has switched off.
+
+
+def test_nothing_is_asked_where_the_user_has_switched_it_off_and_it_says_so() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.connect(is_enabled=False)
+        answer = await (await desk.ask())
+        assert (answer.items, answer.reason) == ((), "disabled")
+        assert "enabled" in desk.front.explain(URI)["sentence"]
+
+        await desk.connect(disabled_languages=frozenset({"python"}))
+        answer = await (await desk.ask())
+        assert answer.sentence == "The setting disabled_languages names python."
+        assert desk.link.asks == []
+
+        await desk.connect(disabled_languages=frozenset({"markdown"}))
+        assert (await _answered(desk, await desk.ask())).items
+        assert len(desk.links) == 1, "the core is the same"
+
+    at_a_desk(story)
+
+
 # A core that dies.
 
 
@@ -626,7 +648,7 @@ def test_a_core_that_is_lost_answers_what_was_under_way_with_nothing_and_is_told
 
         answer = await (await desk.ask())
         assert (answer.reason, answer.sentence) == ("no-core", "It is gone.")
-        assert desk.statuses[-1] == Status("Warning", False, "It is gone.")
+        assert desk.statuses[-1] == Status("Warning", False, "It is gone.", "lost")
         desk.link.die("It is gone.")
         assert desk.told == ["It is gone."]
 
@@ -638,7 +660,7 @@ def test_a_core_that_is_lost_answers_what_was_under_way_with_nothing_and_is_told
             Open(URI, "/w/a.py", "python", 2, "x = 1\n"),
         ]
         assert (await _answered(desk, await desk.ask(5))).items
-        assert desk.statuses[-1] == Status("Normal", False, "ready")
+        assert desk.statuses[-1] == Status("Normal", False, "ready", "ready")
 
     at_a_desk(story)
 

@@ -3,9 +3,9 @@
 import pytest
 from treefill.lsp.status import Status, StatusKeeper
 
-LOADING = Status("Normal", True, "loading the model", is_loading=True)
-READY = Status("Normal", False, "ready")
-WORKING = Status("Normal", True, "working")
+LOADING = Status("Normal", True, "loading the model", "loading")
+READY = Status("Normal", False, "ready", "ready")
+WORKING = Status("Normal", True, "working", "working")
 
 
 class Shown:
@@ -52,13 +52,16 @@ def test_g20_a_request_that_fails_does_not_leave_the_status_working() -> None:
     shown.keeper.working(False)
     shown.keeper.engine("ready", "")
 
-    assert shown.states == [READY, WORKING, Status("Warning", False, "The core is gone."), READY]
+    assert shown.states == [READY, WORKING, Status("Warning", False, "The core is gone.", "lost"), READY]
 
 
 @pytest.mark.parametrize(
-    ("state", "kind"), [("failed", "Error"), ("lost", "Warning"), ("something new", "Warning")]
+    ("state", "kind", "shown_state"),
+    [("failed", "Error", "failed"), ("lost", "Warning", "lost"), ("something new", "Warning", "lost")],
 )
-def test_what_is_wrong_is_shown_whether_or_not_a_request_is_under_way(state: str, kind: str) -> None:
+def test_what_is_wrong_is_shown_whether_or_not_a_request_is_under_way(
+    state: str, kind: str, shown_state: str
+) -> None:
     shown = Shown()
 
     shown.keeper.working(True)
@@ -66,7 +69,7 @@ def test_what_is_wrong_is_shown_whether_or_not_a_request_is_under_way(state: str
     shown.keeper.working(False)
     shown.keeper.working(True)
 
-    assert shown.states == [Status(kind, False, "It went wrong.")]
+    assert shown.states == [Status(kind, False, "It went wrong.", shown_state)]
     assert shown.keeper.sentence == "It went wrong."
 
 
@@ -89,3 +92,31 @@ def test_before_there_is_a_core_the_reason_for_nothing_is_that_it_starts() -> No
 
     keeper.engine("ready", "a model")
     assert keeper.sentence == "The core process is being started."
+
+
+def test_loading_tells_how_far_it_has_come_and_ready_tells_the_model() -> None:
+    shown = Shown()
+
+    shown.keeper.engine("loading", "")
+    shown.keeper.engine("loading", "", percent=40)
+    shown.keeper.engine("ready", "", model="qwen")
+    shown.keeper.engine("unloaded", "")
+
+    assert [(status.message, status.percent, status.model) for status in shown.states] == [
+        ("loading the model", 0, ""),
+        ("loading the model (40 %)", 40, ""),
+        ("ready", 0, "qwen"),
+    ]
+
+
+def test_the_speed_of_the_last_suggestion_is_told_with_the_next_change() -> None:
+    shown = Shown()
+    shown.keeper.engine("ready", "")
+
+    shown.keeper.working(True)
+    shown.keeper.decoded(10, 250.0)
+    shown.keeper.working(False)
+    shown.keeper.decoded(0, 0.0)  # one that was recycled tells nothing of the speed
+    shown.keeper.working(True)
+
+    assert [status.tokens_per_s for status in shown.states] == [0.0, 0.0, 40.0, 40.0]

@@ -5,17 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from treefill import _kernels
 from treefill.benchmarks.rounds import Spread
-
-READ_SUFFIXES = (".weight.q", ".weight.scale")
-"""What a decode step reads of a weight file, whatever multiplies; of the embedding it reads one row."""
-SUMS = ".weight.sum"
-WITHOUT_SUMS = ("avx2", "neon", "scalar")
-"""Instruction sets that multiply signed bytes and don't need the sums (docs/int8.md)."""
+from treefill.engine.native import step_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +28,7 @@ class WeightsReader:
     """Reads the weights as a decode step does, on as many threads as it has."""
 
     def __init__(self, weights: Mapping[str, NDArray[Any]], instruction_set: str) -> None:
-        suffixes = READ_SUFFIXES if instruction_set in WITHOUT_SUMS else (*READ_SUFFIXES, SUMS)
-        self._read = [
-            values.reshape(-1).view(np.uint8) for name, values in weights.items() if name.endswith(suffixes)
-        ]
+        self._read = step_weights(weights, instruction_set)
         self.n_bytes = sum(values.nbytes for values in self._read)
         self.n_threads = _kernels.threads()
         self.read_ms()  # the first time it may come from the disk

@@ -50,5 +50,9 @@ class Connection:
     """Settings that go with each request."""
     limit_s: float
     """A request takes no longer."""
+    is_enabled: bool = True
+    """Whether anything is suggested at all."""
+    disabled_languages: frozenset[str] = frozenset()
+    """Languages that nothing is suggested in."""
     complaints: tuple[str, ...] = ()
     """Sentences about settings that were not taken, for the user."""

@@ -143,6 +143,10 @@ class EngineState:
     sentence: str = ""
     notice: str = ""
     """What the user should know of a model that is ready, if anything."""
+    percent: int = 0
+    """How much of the model's weights has been read, while it is loading."""
+    model: str = ""
+    """Which model is ready."""
 
 
 Message = Hello | Welcome | Open | Edits | Close | Ask | Cancel | OutOfStep | Started | Answer | EngineState

@@ -19,6 +19,8 @@ from treefill.engine.api import Engine
 from treefill.errors import BadInput, TreefillError
 
 T = TypeVar("T")
+OpenEngine = Callable[[Callable[[float], None]], Engine]
+"""Loads the model, and tells now and then which share of it has been read, from 0 to 1."""
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ class Service:
 
     def __init__(
         self,
-        open_engine: Callable[[], Engine],
+        open_engine: OpenEngine,
         make_request: MakeRequest,
         request_limit_s: float,
         unload_after_s: float,
@@ -136,9 +138,14 @@ class Service:
         return self._failed_at is None or time.monotonic() - self._failed_at >= RETRY_LOAD_S
 
     async def _load(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def tell_share(share: float) -> None:
+            loop.call_soon_threadsafe(self._tell_loading, round(100 * share))
+
         self._tell(EngineState("loading"))
         try:
-            self._engine = await self._on_thread(self._open_engine)
+            self._engine = await self._on_thread(lambda: self._open_engine(tell_share))
         except TreefillError as error:
             self._fail(str(error))
         except Exception as error:  # a library that breaks while it loads: the core stays, and says so
@@ -146,7 +153,12 @@ class Service:
         else:
             self._failed_at = None
             engine = self._engine
-            self._tell(EngineState("ready", f"{engine.model} on the {engine.name} engine", _notice(engine)))
+            sentence = f"{engine.model} on the {engine.name} engine"
+            self._tell(EngineState("ready", sentence, _notice(engine), model=engine.model))
+
+    def _tell_loading(self, percent: int) -> None:
+        if self._state.state == "loading" and percent != self._state.percent:
+            self._tell(EngineState("loading", percent=percent))
 
     def _fail(self, sentence: str) -> None:
         self._failed_at = time.monotonic()

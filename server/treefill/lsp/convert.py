@@ -12,6 +12,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from treefill.lsp.front import FrontAnswer, FrontItem
+from treefill.lsp.status import Status
 from treefill.text import Change, Position
 
 ACCEPTED_COMMAND = "treefill.accepted"
@@ -149,6 +150,19 @@ def path_of(uri: str) -> str:
 def inline_list(answer: FrontAnswer, uri: str) -> dict[str, Any]:
     """The result of an inline completion: always a list, since an empty one clears what is shown and null does not."""
     return {"items": [_inline_item(item, uri) for item in answer.items]}
+
+
+def status_of(status: Status) -> dict[str, Any]:
+    """The parameters of `didChangeStatus`."""
+    return {
+        "busy": status.is_busy,
+        "message": status.message,
+        "kind": status.kind,
+        "state": status.state,
+        "percent": status.percent,
+        "model": status.model,
+        "tokensPerSecond": status.tokens_per_s,
+    }
 
 
 def completion_list(answer: FrontAnswer) -> dict[str, Any]:

@@ -254,7 +254,7 @@ class Front:
         typed_through = self._typed_along(buffer, request)
         if typed_through is not None:
             answer = Answer(0, (typed_through,))
-            return self._noted(request, self._front_answer(buffer, answer), {"source": typed_through.source})
+            return self._noted(request, self._front_answer(buffer, answer), {})
         if self._link is None or self._connection is None or not self._link.is_up:
             return self._noted(request, FrontAnswer(reason="no-core", sentence=self._status.sentence), {})
         answer = await self._asked(self._ask_of(buffer, request), buffer, self._connection.limit_s)
@@ -313,6 +313,10 @@ class Front:
         if buffer is None:
             log.warning("A request for a document that is not open was answered with nothing.")
             return "not-open", "The document is not open."
+        if self._connection is not None and not self._connection.is_enabled:
+            return "disabled", "treefill is switched off by the setting enabled."
+        if self._connection is not None and buffer.language in self._connection.disabled_languages:
+            return "disabled", f"The setting disabled_languages names {buffer.language}."
         if not buffer.is_in_step:
             return "out-of-step", "The document's versions went back: close it and open it again."
         if version is not None and version < buffer.version:
@@ -359,7 +363,8 @@ class Front:
         """The answer, kept for who asks how it came about; an older request's may come after a newer one's."""
         newest, _ = self._explained.get(request.uri, (0, {}))
         if self._buffers.get(request.uri) is not None and request.number >= newest:
-            told = {"reason": answer.reason, "sentence": answer.sentence, **explanation}
+            source = answer.items[0].source if answer.items else ""
+            told = {"reason": answer.reason, "sentence": answer.sentence, "source": source, **explanation}
             self._explained[request.uri] = request.number, told
         return answer
 
@@ -394,6 +399,7 @@ class Front:
         match message:
             case Answer(id=ask_id):
                 self._running.pop(ask_id, None)
+                self._status.decoded(*_decoded_in(message))
                 if ask_id in self._pending:
                     self._keep(self._pending[ask_id], message)
                     self._resolve(self._pending[ask_id], message)
@@ -403,8 +409,8 @@ class Front:
                 buffer = self._buffers.get(uri)
                 if buffer is not None and buffer.is_in_step:
                     self._send(self._opening(buffer))
-            case EngineState(state, sentence, notice):
-                self._status.engine(state, sentence)
+            case EngineState(state, sentence, notice, percent, model):
+                self._status.engine(state, sentence, percent, model)
                 if state == "failed":
                     self._tell_once(sentence)
                 if notice:
@@ -451,6 +457,13 @@ class Front:
         if now - self._told.get(sentence, -math.inf) >= QUIET_S:
             self._tell_user(sentence)
         self._told[sentence] = now
+
+
+def _decoded_in(answer: Answer) -> tuple[int, float]:
+    """Tokens after the first and the milliseconds that they took; nothing where the core tells neither."""
+    told = answer.explanation
+    n_new, ttft_ms, total_ms = (told.get(name, 0) for name in ("n_new_tokens", "ttft_ms", "total_ms"))
+    return n_new - 1, total_ms - ttft_ms
 
 
 def _is_much(edits: Sequence[Edit]) -> bool:

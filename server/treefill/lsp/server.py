@@ -21,6 +21,7 @@ from treefill import __version__
 from treefill.core.link import Connection
 from treefill.logs import log_kinds_alone
 from treefill.lsp import convert
+from treefill.lsp.explained import as_markdown
 from treefill.lsp.front import Front, FrontRequest
 from treefill.lsp.notebooks import NotebookChange, Notebooks
 from treefill.lsp.parent import is_visible, outlives
@@ -302,16 +303,17 @@ class Session:
         )
 
     def _explain(self, *arguments: Any) -> dict[str, Any]:
-        return self._front.explain(str(arguments[0]) if arguments else "")
+        """The document's URI, and `markdown` for a page to read."""
+        uri = str(arguments[0]) if arguments else ""
+        told = self._front.explain(uri)
+        return {"markdown": as_markdown(uri, told)} if "markdown" in arguments[1:] else told
 
     # What the editor is told.
 
     def _tell_status(self, status: Status) -> None:
         self._in_background(self._progress.follow(status.is_loading))
         if self._wants_status:
-            self.server.protocol.notify(
-                "didChangeStatus", {"busy": status.is_busy, "message": status.message, "kind": status.kind}
-            )
+            self.server.protocol.notify("didChangeStatus", convert.status_of(status))
 
     def _tell_user(self, sentence: str) -> None:
         message = types.ShowMessageParams(types.MessageType.Warning, f"treefill: {sentence}")

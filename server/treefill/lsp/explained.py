@@ -1,0 +1,94 @@
+"""How the last answer in a document came about, as a page to read: what `treefill.explain` tells, in Markdown."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_N_SHOWN_LINES = 40
+"""Of each text, the last so many: what stands right before the cursor matters most."""
+
+
+def as_markdown(uri: str, told: Mapping[str, Any]) -> str:
+    """A page of headings, each with what there is to tell of it; what there is not is left out."""
+    sections = (
+        _outcome(told),
+        _timings(told),
+        _parts(told),
+        _filters(told),
+        _left_out(told),
+    )
+    return "\n".join((f"# The last completion in {_name(uri)}", "", *(line for s in sections for line in s)))
+
+
+def _outcome(told: Mapping[str, Any]) -> Iterator[str]:
+    if told.get("reason"):
+        yield from (f"**Nothing was suggested:** {told['sentence']} (`{told['reason']}`)", "")
+    elif told.get("sentence"):
+        yield from (str(told["sentence"]), "")
+    elif told.get("source"):
+        yield from (f"Suggested; where it came from: **{told['source']}**.", "")
+    if told.get("is_in_step") is False:
+        yield from ("The server has lost track of this document: close it and open it again.", "")
+
+
+def _timings(told: Mapping[str, Any]) -> Iterator[str]:
+    if "n_prompt_tokens" not in told:
+        return
+    yield from ("## Figures", "", "| | |", "|---|---:|")
+    for label, name in (
+        ("tokens of prompt", "n_prompt_tokens"),
+        ("of these, reused from before", "n_reused_tokens"),
+        ("evaluated before the first new one", "n_evaluated"),
+        ("new tokens", "n_new_tokens"),
+        ("milliseconds to the first", "ttft_ms"),
+        ("milliseconds in all", "total_ms"),
+    ):
+        yield f"| {label} | {told.get(name, '')} |"
+    yield f"| why the model stopped | {told.get('finish', '')} |"
+    for name, ms in dict(told.get("timings_ms") or {}).items():
+        yield f"| {name}, milliseconds | {ms} |"
+    yield ""
+
+
+def _parts(told: Mapping[str, Any]) -> Iterator[str]:
+    if not told.get("parts"):
+        return
+    yield from (f"## Prompt: {told.get('layout', '')}, {told.get('mode', '')}", "")
+    for name, text, n_tokens in told["parts"]:
+        yield from (f"### {name} ({n_tokens} tokens)", "", *_code(text), "")
+    if told.get("forced"):
+        yield from ("### typed already, which the answer has to begin with", "", *_code(told["forced"]), "")
+
+
+def _filters(told: Mapping[str, Any]) -> Iterator[str]:
+    if not told.get("steps"):
+        return
+    yield from ("## What the model wrote", "", *_code(told.get("raw_text", "")), "")
+    changed = [(name, after) for name, before, after in told["steps"] if before != after]
+    same = [name for name, before, after in told["steps"] if before == after]
+    for name, after in changed:
+        yield from (f"### after {name}", "", *_code(after), "")
+    yield from (f"Changed nothing: {', '.join(same) or 'none'}.", "")
+
+
+def _left_out(told: Mapping[str, Any]) -> Iterator[str]:
+    if not told.get("refusals"):
+        return
+    yield from ("## Files that were not read", "")
+    yield from (f"- {path}: {reason}" for path, reason in told["refusals"])
+    yield ""
+
+
+def _code(text: str) -> Iterator[str]:
+    """A fence that no line of the text can end."""
+    lines = text.split("\n")
+    longest = max((len(line) - len(line.lstrip("`")) for line in map(str.lstrip, lines)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield fence
+    if len(lines) > _N_SHOWN_LINES:
+        yield f"… {len(lines) - _N_SHOWN_LINES} lines before"
+    yield from lines[-_N_SHOWN_LINES:]
+    yield fence
+
+
+def _name(uri: str) -> str:
+    return uri.rsplit("/", 1)[-1] or "an unnamed document"

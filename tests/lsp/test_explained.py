@@ -1,0 +1,65 @@
+"""The page that tells how a completion came about."""
+
+from typing import Any
+
+from treefill.lsp.explained import as_markdown
+
+TOLD: dict[str, Any] = {
+    "reason": "",
+    "sentence": "",
+    "source": "decoded",
+    "layout": "fim",
+    "mode": "line",
+    "parts": [["prefix", "def add(a, b):\n", 7], ["suffix", "", 0]],
+    "forced": "    return ",
+    "refusals": [["/w/.env", "a secrets file"]],
+    "raw_text": "a + b\n",
+    "steps": [["trailing", "a + b\n", "a + b"], ["overlap", "a + b", "a + b"]],
+    "timings_ms": {"prompt": 0.4},
+    "n_prompt_tokens": 12,
+    "n_reused_tokens": 10,
+    "n_evaluated": 2,
+    "n_new_tokens": 4,
+    "ttft_ms": 31.0,
+    "total_ms": 95.0,
+    "finish": "stopped",
+}
+
+
+def test_a_suggestion_is_told_from_its_prompt_to_its_filters() -> None:
+    page = as_markdown("file:///w/calc.py", TOLD)
+
+    assert page.startswith("# The last completion in calc.py\n\nSuggested; where it came from: **decoded**.")
+    assert "### prefix (7 tokens)\n\n```\ndef add(a, b):\n\n```" in page
+    assert "| of these, reused from before | 10 |" in page
+    assert "### after trailing\n\n```\na + b\n```" in page
+    assert "Changed nothing: overlap." in page
+    assert "- /w/.env: a secrets file" in page
+
+
+def test_nothing_says_why() -> None:
+    page = as_markdown("file:///w/a.py", {"reason": "comment", "sentence": "The cursor is in a comment."})
+
+    assert page.rstrip().endswith("**Nothing was suggested:** The cursor is in a comment. (`comment`)")
+
+
+def test_where_nothing_was_asked_only_that_is_said() -> None:
+    page = as_markdown("untitled:Untitled-1", {"sentence": "Nothing has been asked in this document yet."})
+
+    assert page == (
+        "# The last completion in untitled:Untitled-1\n\nNothing has been asked in this document yet.\n"
+    )
+
+
+def test_no_text_of_the_document_ends_its_fence() -> None:
+    page = as_markdown("a.md", {**TOLD, "parts": [["prefix", "  ````\n# not a heading\n```", 5]]})
+
+    assert "`````\n  ````\n# not a heading\n```\n`````" in page
+
+
+def test_of_a_long_text_the_last_lines_are_shown() -> None:
+    text = "\n".join(f"line {n}" for n in range(100))
+    page = as_markdown("a.py", {**TOLD, "parts": [["prefix", text, 300]]})
+
+    assert "… 60 lines before\nline 60\n" in page
+    assert "line 59\n" not in page
