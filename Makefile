@@ -4,12 +4,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test unit lsp-test real-model kernels-emulated wheel-test lint fix wheel bench bench-peers keys abort start setup setup-tests
-.PHONY: model models clean
+.PHONY: model models clean vsix extension-test
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
 
-test: setup-tests unit lsp-test kernels-emulated real-model wheel-test
+test: setup-tests unit extension-test lsp-test kernels-emulated real-model wheel-test
 
 unit: setup
 	@echo "== unit tests (a minute or two)"
@@ -42,6 +42,14 @@ kernels-emulated: setup-tests
 # Into build/$(1), quietly unless it fails.
 build-kernel-tests = (cmake -S kernels -B build/$(1) -DCMAKE_BUILD_TYPE=Release $(2) && \
 	cmake --build build/$(1) --parallel $$(nproc)) > build/$(1).log 2>&1 || (cat build/$(1).log; exit 1)
+
+# The extension's own tests, and its package with the server's wheel in it: dist/treefill.vsix. Both need node and npm.
+extension-test: vsix
+	@echo "== the extension's unit tests (some seconds)"
+	@cd extension && npm run --silent check && npm test --silent
+
+vsix: setup
+	@$(BIN)/python scripts/vsix.py
 
 lint: setup
 	$(BIN)/ruff format --check .
@@ -90,4 +98,4 @@ setup-tests:
 	@$(PYTHON) scripts/setup.py --tests
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist extension/node_modules extension/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

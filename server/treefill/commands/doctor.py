@@ -53,7 +53,7 @@ def doctor_command(cache_dir: CacheDir = None, as_json: AsJson = False) -> None:
 def _checks(app: App) -> Iterator[Check]:
     yield _check_python()
     yield _check_kernels()
-    yield _check_torch()
+    yield _check_torch(app.settings.engine != "int8")
     yield from _check_model_and_memory(app)
 
 
@@ -82,7 +82,8 @@ def _check_kernels() -> Check:
         return Check("kernels", False, str(error), "Unset TREEFILL_ISA or choose one of these.")
 
 
-def _check_torch() -> Check:
+def _check_torch(is_needed: bool) -> Check:
+    """The native engine runs without it."""
     try:
         return Check(
             "torch",
@@ -90,9 +91,10 @@ def _check_torch() -> Check:
             f"{importlib.metadata.version('torch')}, transformers {importlib.metadata.version('transformers')}",
         )
     except importlib.metadata.PackageNotFoundError as error:
-        return Check(
-            "torch", False, f"{error.name} is not installed", "Install treefill with its dependencies again."
-        )
+        found = f"{error.name} is not installed"
+        if not is_needed:
+            return Check("torch", True, f"{found}; the int8 engine does without")
+        return Check("torch", False, found, "Install treefill with its dependencies again.")
 
 
 def _check_model_and_memory(app: App) -> Iterator[Check]:

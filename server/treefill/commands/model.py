@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from treefill.commands.options import AsJson, CacheDir, open_app
+from treefill.commands.progress import LineProgress
 from treefill.errors import BrokenModel
 
 model_app = typer.Typer(help="Get, check and choose models.", no_args_is_help=True)
@@ -22,9 +23,16 @@ Archive = Annotated[Path, typer.Argument(help="A .tar file.", show_default=False
 
 
 @model_app.command("pull")
-def pull(name: OptionalName = None, cache_dir: CacheDir = None, as_json: AsJson = False) -> None:
+def pull(
+    name: OptionalName = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+    in_lines: Annotated[
+        bool, typer.Option("--progress-lines", help="Tell the progress in JSON lines on standard error.")
+    ] = False,
+) -> None:
     """Download a model and convert it, unless it is here already."""
-    app = open_app(cache_dir=cache_dir)
+    app = open_app(LineProgress() if in_lines else None, cache_dir=cache_dir)
     files = app.store.pull(name or app.settings.model or app.store.current())
     _say(as_json, f"{files.name} is ready in {files.folder}", name=files.name, folder=str(files.folder))
 

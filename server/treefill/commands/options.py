@@ -9,6 +9,7 @@ import typer
 from treefill.app import App
 from treefill.commands.progress import TerminalProgress
 from treefill.errors import BadInput
+from treefill.models import Progress
 from treefill.settings import load_settings
 from treefill.text import Document, offset_at
 
@@ -24,9 +25,10 @@ ModelOption = Annotated[str | None, typer.Option("--model", help="Which model.",
 _PLACE = re.compile(r"([1-9][0-9]{0,8}):([1-9][0-9]{0,8})")
 
 
-def open_app(**given: Any) -> App:
+def open_app(progress: Progress | None = None, **given: Any) -> App:
     """The app for one command: settings from file and environment, overruled by what is `given` and not None."""
-    return App(load_settings(given, given_by="command line").settings, progress=TerminalProgress())
+    settings = load_settings(given, given_by="command line").settings
+    return App(settings, progress=progress or TerminalProgress())
 
 
 def offset_of(document: Document, place: str) -> int:

@@ -1,4 +1,7 @@
-"""The store's progress in a terminal."""
+"""The store's progress, for a person at a terminal or for a program that reads lines."""
+
+import json
+import sys
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -40,3 +43,33 @@ class TerminalProgress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+class LineProgress:
+    """On standard error: sentences as they are, and a JSON object for each percent of a piece of work."""
+
+    def __init__(self) -> None:
+        self._label = ""
+        self._total = self._done = 0
+        self._told = -1
+
+    def say(self, line: str) -> None:
+        """Print one sentence."""
+        print(line, file=sys.stderr, flush=True)
+
+    def start(self, label: str, total_bytes: int) -> None:
+        """Begin to count."""
+        self._label, self._total, self._done, self._told = label, total_bytes, 0, -1
+        self.advance(0)
+
+    def advance(self, n_bytes: int) -> None:
+        """Tell of the next percent."""
+        self._done += n_bytes
+        percent = 100 * self._done // max(self._total, 1)
+        if percent != self._told:
+            self._told = percent
+            told = {"label": self._label, "done": self._done, "total": self._total}
+            print(json.dumps({"progress": told}), file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        """Nothing is left to take away."""

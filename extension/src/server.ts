@@ -1,0 +1,162 @@
+// The language server's life: found, started, watched, started again, ended. The language client does the rest.
+
+import * as vscode from "vscode";
+import {
+  CloseAction,
+  ErrorAction,
+  LanguageClient,
+  ShowMessageNotification,
+  MessageType,
+  type ErrorHandler,
+} from "vscode-languageclient/node";
+
+import type { Log } from "./log";
+import { tell } from "./log";
+import { type Choice } from "./python";
+import { Crashes, OneAtATime } from "./restarts";
+import { type ServerSettings } from "./settings";
+import type { Phase, ServerStatus } from "./status";
+
+/** Documents that suggestions come for. In a remote window they are files of the machine that this runs on. */
+export const SCHEMES = ["file", "untitled", "vscode-notebook-cell"];
+
+const STOP_LIMIT_MS = 2000;
+const CHOOSE_MODEL = "Choose Model…";
+const STARTING: ServerStatus = {
+  busy: true, message: "starting", kind: "Normal", state: "starting", percent: 0, model: "", tokensPerSecond: 0,
+};
+
+export interface ServerHost {
+  readonly log: Log;
+  /** A folder of ours: nothing of a workspace's is imported from it. */
+  readonly folder: string;
+  find(): Promise<Choice>;
+  settings(): ServerSettings;
+  /** True while nothing is to be suggested, whatever is asked. */
+  isPaused(): boolean;
+  onPhase(phase: Phase): void;
+  onMissing(sentence: string): void;
+}
+
+export class Server implements vscode.Disposable {
+  /** The interpreter that runs the server, where one does. */
+  interpreter: string | undefined;
+  private client: LanguageClient | undefined;
+  private readonly crashes = new Crashes();
+  private readonly restarts = new OneAtATime(() => this.startAnew());
+
+  constructor(private readonly host: ServerHost) {}
+
+  /** Starts the server, or starts it anew. One start runs, one may wait; further calls join that one. */
+  restart(): Promise<void> {
+    this.crashes.forget();
+    return this.restarts.run();
+  }
+
+  async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    // A client that is still starting can't be stopped, and one that is not running has nothing to end.
+    await client?.dispose(STOP_LIMIT_MS).catch((error: unknown) => this.host.log.warn(`At its end: ${String(error)}`));
+  }
+
+  dispose(): void {
+    void this.stop();
+  }
+
+  /** Asks the server to carry out one of its commands; undefined where it is not there. */
+  async command<T>(command: string, ...args: unknown[]): Promise<T | undefined> {
+    if (!this.client?.isRunning()) return undefined;
+    return this.client.sendRequest<T>("workspace/executeCommand", { command, arguments: args });
+  }
+
+  /** The server asks for the settings that it wants to know. */
+  async tellSettingsChanged(): Promise<void> {
+    if (this.client?.isRunning()) {
+      await this.client.sendNotification("workspace/didChangeConfiguration", { settings: null });
+    }
+  }
+
+  private async startAnew(): Promise<void> {
+    await this.stop();
+    this.interpreter = undefined;
+    this.host.onPhase({ kind: "starting" });
+    const found = await this.host.find();
+    if (found.kind === "missing") {
+      this.host.onPhase({ kind: "missing", sentence: found.sentence });
+      this.host.onMissing(found.sentence);
+      return;
+    }
+    this.interpreter = found.executable;
+    this.host.log.info(`Server ${found.version} in ${found.executable} (${found.origin}).`);
+    await this.start(found.executable);
+  }
+
+  private async start(executable: string): Promise<void> {
+    const client = this.newClient(executable);
+    this.client = client;
+    client.onNotification("didChangeStatus", (status: Partial<ServerStatus>) =>
+      this.host.onPhase({ kind: "running", server: { ...STARTING, ...status } }),
+    );
+    client.onNotification(ShowMessageNotification.type, ({ type, message }) => void this.show(type, message));
+    try {
+      await client.start();
+      this.host.onPhase({ kind: "running", server: STARTING });
+    } catch (error) {
+      if (this.client === client) this.giveUp(`The server could not be started: ${String(error)}`);
+    }
+  }
+
+  private newClient(executable: string): LanguageClient {
+    const { environment } = this.host.settings();
+    const env = { ...process.env, ...environment, PYTHONPATH: undefined };
+    return new LanguageClient(
+      "treefill",
+      "treefill",
+      { command: executable, args: ["-m", "treefill", "serve"], options: { cwd: this.host.folder, env } },
+      {
+        documentSelector: SCHEMES.map((scheme) => ({ scheme })),
+        initializationOptions: { statusNotifications: true },
+        outputChannel: this.host.log,
+        errorHandler: this.errorHandler(),
+        initializationFailedHandler: () => false,
+        middleware: {
+          provideInlineCompletionItems: (document, position, context, token, next) =>
+            this.host.isPaused() ? [] : next(document, position, context, token),
+          workspace: {
+            configuration: ({ items }) => items.map(() => this.host.settings().section),
+          },
+        },
+      },
+    );
+  }
+
+  private errorHandler(): ErrorHandler {
+    return {
+      error: () => ({ action: ErrorAction.Continue, handled: true }),
+      closed: () => {
+        if (this.crashes.mayRestart(Date.now())) {
+          this.host.log.warn("The server has ended unexpectedly; it is started again.");
+          return { action: CloseAction.Restart, handled: true };
+        }
+        this.giveUp("The server has ended unexpectedly several times within minutes; it is not started again.");
+        return { action: CloseAction.DoNotRestart, handled: true };
+      },
+    };
+  }
+
+  private giveUp(sentence: string): void {
+    this.host.onPhase({ kind: "stopped", sentence });
+    void tell(this.host.log, "error", `treefill: ${sentence}`, "Restart").then((pressed) => {
+      if (pressed === "Restart") void this.restart();
+    });
+  }
+
+  private async show(type: MessageType, message: string): Promise<void> {
+    const severity = type === MessageType.Error ? "error" : type === MessageType.Warning ? "warning" : "info";
+    const buttons = message.includes("treefill model") ? [CHOOSE_MODEL] : [];
+    if ((await tell(this.host.log, severity, message, ...buttons)) === CHOOSE_MODEL) {
+      await vscode.commands.executeCommand("treefill.chooseModel");
+    }
+  }
+}
