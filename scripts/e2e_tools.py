@@ -66,7 +66,9 @@ def install() -> None:
     # packages: the file watcher is one.
     npm("ci", cwd=TOOLS)
     # Not `ci`: the versions are pinned by VS Code's own list, which lacks an entry.
-    npm("install", "--omit=dev", cwd=CODE_SERVER / "lib" / "vscode")
+    vscode = CODE_SERVER / "lib" / "vscode"
+    npm("install", "--omit=dev", cwd=vscode)
+    shutil.copy(PINNED / "spdlog.js", vscode / "node_modules" / "@vscode" / "spdlog" / "index.js")
     STAMP.write_text(versions())
 
 
@@ -82,8 +84,8 @@ def npm(command: str, *options: str, cwd: Path) -> None:
 
 def versions() -> str:
     """One hash of all that says what is installed and how."""
-    pinned = [PINNED / "package-lock.json", PINNED / "package.json", Path(__file__)]
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in pinned)).hexdigest()
+    told_by = [*sorted(path for path in PINNED.iterdir() if path.is_file()), Path(__file__)]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in told_by)).hexdigest()
 
 
 if __name__ == "__main__":

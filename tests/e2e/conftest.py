@@ -29,7 +29,7 @@ FAILED = pytest.StashKey[bool]()
 
 
 class OpenWorkbench(Protocol):
-    """Opens a folder that has these files, and the first of them. `own_server` options are `CodeServer`'s."""
+    """Opens a folder that has these files, and the first of them; on the shared server, unless told."""
 
     def __call__(
         self,
@@ -93,7 +93,11 @@ def start_code_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Star
 
 @pytest.fixture
 def open_workbench(
-    request: pytest.FixtureRequest, browser: Browser, code_server: CodeServer, tmp_path: Path
+    request: pytest.FixtureRequest,
+    browser: Browser,
+    code_server: CodeServer,
+    start_code_server: StartCodeServer,  # whose servers end after their windows
+    tmp_path: Path,
 ) -> Iterator[OpenWorkbench]:
     """Workbenches that are closed after the test; of a test that failed, their last state is kept."""
     workbenches: list[Workbench] = []
@@ -113,7 +117,7 @@ def open_workbench(
     name = re.sub(r"\W+", "-", request.node.name)
     yield open_one
     for workbench in reversed(workbenches):
-        if request.node.stash.get(FAILED, False):
+        if request.node.stash.get(FAILED, False) and not workbench.has_evidence:
             workbench.keep_evidence()
         workbench.close()
 

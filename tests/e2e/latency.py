@@ -37,11 +37,11 @@ class Latency:
 
     def __str__(self) -> str:
         low, high = min(self.samples_ms), max(self.samples_ms)
-        return f"key to ghost text: median {self.median_ms:.0f} ms, {low:.0f} to {high:.0f} ({len(self.samples_ms)} keys)"
+        return f"median {self.median_ms:.0f} ms of {len(self.samples_ms)} keys, {low:.0f} to {high:.0f} ms"
 
 
 def measure(workbench: Workbench, *, n_samples: int = 20, key: str = "x") -> Latency:
-    """Type a key so often, each time with no ghost text on the screen before it. One more key goes first, unmeasured."""
+    """Type a key so often, with no ghost text on the screen before it. One more key goes first, unmeasured."""
     samples = [key_to_ghost_ms(workbench, key) for _ in range(n_samples + 1)]
     return Latency(tuple(samples[1:]))
 

@@ -84,6 +84,8 @@ class Workbench:
         self.folder = folder
         self.file = file
         self.name = name
+        self.has_evidence = False
+        """Whether a failure has been kept already: the first one tells most."""
         self._others = {process.pid for process in server.processes()}
         """What ran before the page was opened; of windows that are open together, the first one's counts."""
         server.forget_backups()
@@ -261,8 +263,10 @@ class Workbench:
         self.run_command("Workspaces: Manage Workspace Trust")
         self.click_button("Trust")
         self.wait_until(lambda: not self.is_restricted(), "the folder to be trusted")
-        self.press("Control+F4")
+        self.press("Escape")
         with self._waiting_for(self.file):
+            self.page.locator(".monaco-modal-editor-block").wait_for(state="hidden")
+            self.page.locator(".tab.active").click()
             self._wait_for_file(self.file)
 
     def screenshot(self, name: str) -> Path:
@@ -274,16 +278,13 @@ class Workbench:
     # Its life.
 
     def restart_extension_host(self) -> None:
-        """As the command does it: another process; extensions start again."""
-        before = {process.pid for process in self.server.extension_hosts()}
-        self.run_command("Developer: Restart Extension Host")
+        """End the window's extension host as a crash would; VS Code starts another one, with its extensions."""
+        own = [process for process in self.server.extension_hosts() if process.pid not in self._others]
+        assert len(own) == 1, f"one extension host is this window's, and {len(own)} were found"
+        own[0].kill()
         self.wait_until(
-            lambda: bool({process.pid for process in self.server.extension_hosts()} - before),
+            lambda: [process.pid for process in self.server.extension_hosts()] not in ([], [own[0].pid]),
             "another extension host",
-        )
-        self.wait_until(
-            lambda: not {process.pid for process in self.server.extension_hosts()} & before,
-            "the old extension host to end",
         )
 
     def reload(self) -> None:
@@ -329,6 +330,7 @@ class Workbench:
     def keep_evidence(self) -> str:
         """A screenshot and the logs of now; a sentence that says where they are."""
         logs = FAILED / self.name
+        self.has_evidence = True
         self.server.keep_logs(logs)
         kept = f"Logs: {logs.relative_to(BUILD.parents[1])}"
         if self.page.is_closed():
