@@ -244,9 +244,10 @@ def owner_of(process: psutil.Process) -> str | None:
 def command_line(process: psutil.Process) -> list[str]:
     """Empty where it has just ended."""
     try:
-        return process.cmdline()
+        words: list[str] = process.cmdline()
     except psutil.Error:
         return []
+    return words
 
 
 def is_answering(url: str) -> bool:

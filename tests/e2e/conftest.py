@@ -1,7 +1,7 @@
 """Workbenches for tests: on a server that all tests share, or on one of a test's own."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -123,9 +123,9 @@ def open_workbench(
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Remember for the fixtures whether the test has failed."""
-    report: Any = yield
+    report = yield
     item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
     return report
 

@@ -88,8 +88,10 @@ class Workbench:
         """Whether a failure has been kept already: the first one tells most."""
         self._others = {process.pid for process in server.processes()}
         """What ran before the page was opened; of windows that are open together, the first one's counts."""
+        self._settings = dict(settings or {})
+        self._keybindings = keybindings
         server.forget_backups()
-        server.write_settings(settings or {}, keybindings)
+        self.change_settings({})
         self._context = browser.new_context(viewport={"width": 1280, "height": 800})
         self.page = self._context.new_page()
         self.page.set_default_timeout(PATIENCE_S * 1000)
@@ -178,6 +180,11 @@ class Workbench:
             )
             self.page.keyboard.press("Enter")
 
+    def change_settings(self, changes: Mapping[str, Any]) -> None:
+        """Change some of the user's settings; the windows that are open notice it a little later."""
+        self._settings |= changes
+        self.server.write_settings(self._settings, self._keybindings)
+
     def status_text(self, item: str) -> str | None:
         """The text of a status bar item, by its id or a piece of its text; None where there is no such item."""
         found = self._status_item(item)
@@ -263,9 +270,10 @@ class Workbench:
         self.run_command("Workspaces: Manage Workspace Trust")
         self.click_button("Trust")
         self.wait_until(lambda: not self.is_restricted(), "the folder to be trusted")
-        self.press("Escape")
         with self._waiting_for(self.file):
-            self.page.locator(".monaco-modal-editor-block").wait_for(state="hidden")
+            modal = self.page.locator(".monaco-modal-editor-block")
+            modal.get_by_role("button", name=re.compile("^Close")).click()
+            modal.wait_for(state="hidden")
             self.page.locator(".tab.active").click()
             self._wait_for_file(self.file)
 
@@ -348,7 +356,7 @@ class Workbench:
             yield
         except PlaywrightError as error:
             reason = str(error).splitlines()[0]
-            raise AssertionError(f"There was no {what}: {reason} {self.keep_evidence()}") from error
+            raise AssertionError(f"Waited in vain for {what}: {reason} {self.keep_evidence()}") from error
 
     def _wait_for_file(self, file: str) -> None:
         name = Path(file).name

@@ -1,5 +1,5 @@
 // Ghost text without a language server: every request is answered at once with the setting `stub.text`. The status bar
-// counts what was answered and what was accepted.
+// counts what was answered and what was accepted, and tells what is suggested.
 
 const vscode = require("vscode");
 
@@ -9,12 +9,13 @@ let nAccepted = 0;
 function activate(context) {
   const item = vscode.window.createStatusBarItem("counts", vscode.StatusBarAlignment.Right, 1000);
   const showCounts = () => {
-    item.text = `stub: answered ${nAnswered}, accepted ${nAccepted}`;
+    item.text = `stub: answered ${nAnswered}, accepted ${nAccepted}, suggests ${suggestion().split("\n")[0]}`;
     item.tooltip = `${nAnswered} answered`;
   };
   const provider = { provideInlineCompletionItems: (_document, position) => answer(position, showCounts) };
   context.subscriptions.push(
     item,
+    vscode.workspace.onDidChangeConfiguration(showCounts),
     vscode.languages.registerInlineCompletionItemProvider({ pattern: "**" }, provider),
     vscode.commands.registerCommand("e2e.stub.accepted", () => {
       nAccepted += 1;
@@ -31,10 +32,13 @@ function activate(context) {
 function answer(position, showCounts) {
   nAnswered += 1;
   showCounts();
-  const text = vscode.workspace.getConfiguration("stub").get("text");
-  const item = new vscode.InlineCompletionItem(text, new vscode.Range(position, position));
+  const item = new vscode.InlineCompletionItem(suggestion(), new vscode.Range(position, position));
   item.command = { command: "e2e.stub.accepted", title: "Accepted" };
   return [item];
+}
+
+function suggestion() {
+  return vscode.workspace.getConfiguration("stub").get("text");
 }
 
 async function askInDialog() {
