@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test unit lsp-test real-model kernels-emulated wheel-test lint fix wheel bench bench-peers keys abort start setup setup-tests
-.PHONY: model models clean vsix extension-test
+.PHONY: model models e2e e2e-tools clean vsix extension-test
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
@@ -26,6 +26,14 @@ real-model: setup models
 wheel-test: setup models
 	@echo "== the wheel in a fresh environment (about a minute)"
 	@$(BIN)/python -m pytest -q -m wheel --timeout 900
+
+# Needs Chromium and npm, and 0.8 GB in build/e2e; screenshots and the logs of what failed are kept there.
+e2e: e2e-tools
+	@echo "== a real VS Code workbench in a headless browser (five minutes)"
+	@$(BIN)/python -m pytest -q -m e2e
+
+e2e-tools: setup
+	@$(BIN)/python scripts/e2e_tools.py
 
 # All kernels on any machine: this one's as they are, AVX-VNNI, AVX-512 and AMX with their instructions emulated, NEON
 # cross-built and run by qemu; and the thread pool. Under sanitizers.

@@ -1,0 +1,139 @@
+"""Workbenches for tests: on a server that all tests share, or on one of a test's own."""
+
+import re
+from collections.abc import Generator, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import psutil
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from scripts.e2e_tools import chromium
+from tests.e2e.code_server import CodeServer
+from tests.e2e.vsix import pack
+from tests.e2e.workbench import Keybindings, Workbench, forget_old_evidence
+
+CHROMIUM_FLAGS = [
+    "--no-sandbox",  # which does not work for root, nor in most containers
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+STUB = Path(__file__).with_name("stub_extension")
+FAILED = pytest.StashKey[bool]()
+
+
+class OpenWorkbench(Protocol):
+    """Opens a folder that has these files, and the first of them; on the shared server, unless told."""
+
+    def __call__(
+        self,
+        files: Mapping[str, str | bytes],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        keybindings: Keybindings = (),
+        server: CodeServer | None = None,
+    ) -> Workbench: ...
+
+
+class StartCodeServer(Protocol):
+    """Makes a `CodeServer` with a fresh user; the arguments are its own, but for the folder."""
+
+    def __call__(self, *extensions: Path, **options: Any) -> CodeServer: ...
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests; each workbench has its own profile in it. Nothing of it is left at the end."""
+    forget_old_evidence()
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    with sync_playwright() as playwright:
+        chromium_browser = playwright.chromium.launch(
+            executable_path=chromium(), headless=True, args=CHROMIUM_FLAGS
+        )
+        started = [p for p in psutil.Process().children(recursive=True) if p.pid not in before]
+        yield chromium_browser
+        chromium_browser.close()
+    _, alive = psutil.wait_procs(started, timeout=10)
+    assert alive == []
+
+
+@pytest.fixture(scope="session")
+def stub_vsix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The extension that answers at once, packed."""
+    return pack(STUB, tmp_path_factory.mktemp("vsix"))
+
+
+@pytest.fixture(scope="session")
+def code_server(tmp_path_factory: pytest.TempPathFactory, stub_vsix: Path) -> Iterator[CodeServer]:
+    """One server for all tests, with the stub extension; windows on it get the settings that the test says."""
+    server = CodeServer(tmp_path_factory.mktemp("shared"), [stub_vsix])
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def start_code_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartCodeServer]:
+    """Servers of the test's own: another user, other extensions, other options."""
+    servers: list[CodeServer] = []
+
+    def start(*extensions: Path, **options: Any) -> CodeServer:
+        servers.append(CodeServer(tmp_path_factory.mktemp("own"), extensions, **options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def open_workbench(
+    request: pytest.FixtureRequest,
+    browser: Browser,
+    code_server: CodeServer,
+    start_code_server: StartCodeServer,  # whose servers end after their windows
+    tmp_path: Path,
+) -> Iterator[OpenWorkbench]:
+    """Workbenches that are closed after the test; of a test that failed, their last state is kept."""
+    workbenches: list[Workbench] = []
+
+    def open_one(
+        files: Mapping[str, str | bytes],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        keybindings: Keybindings = (),
+        server: CodeServer | None = None,
+    ) -> Workbench:
+        folder = write_files(tmp_path / f"workspace-{len(workbenches)}", files)
+        options: dict[str, Any] = {"settings": settings, "keybindings": keybindings, "name": name}
+        workbenches.append(Workbench(server or code_server, browser, folder, next(iter(files)), **options))
+        return workbenches[-1]
+
+    name = re.sub(r"\W+", "-", request.node.name)
+    yield open_one
+    for workbench in reversed(workbenches):
+        if request.node.stash.get(FAILED, False) and not workbench.has_evidence:
+            workbench.keep_evidence()
+        workbench.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember for the fixtures whether the test has failed."""
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """A folder with these files."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
