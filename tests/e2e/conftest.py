@@ -1,6 +1,8 @@
 """Workbenches for tests: on a server that all tests share, or on one of a test's own."""
 
 import re
+import sys
+import tempfile
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +26,10 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
 ]
 
+VSIX = Path(__file__).parents[2] / "dist" / "treefill.vsix"
+STATUS = "treefill.treefill.treefill.status"
+"""The extension's status item."""
+INTERPRETER = {"treefill.interpreter": sys.executable}
 STUB = Path(__file__).with_name("stub_extension")
 FAILED = pytest.StashKey[bool]()
 
@@ -89,6 +95,77 @@ def start_code_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Star
     yield start
     for server in servers:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def treefill_vsix() -> Path:
+    """The extension as it is published."""
+    assert VSIX.exists(), "There is no dist/treefill.vsix: `make vsix` makes it, and `make e2e` calls that."
+    return VSIX
+
+
+@pytest.fixture(scope="session")
+def runtime_dir() -> Iterator[Path]:
+    """Where these tests' cores are met, and no other; its path is short, as a socket's must be."""
+    with tempfile.TemporaryDirectory(prefix="treefill-e2e-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def start_treefill(
+    tmp_path_factory: pytest.TempPathFactory, treefill_vsix: Path, runtime_dir: Path
+) -> Iterator[StartCodeServer]:
+    """Servers with the extension, whose treefill finds the model that the tests' own environment names."""
+    servers: list[CodeServer] = []
+
+    def start(*more: Path, **options: Any) -> CodeServer:
+        environment = {"TREEFILL_RUNTIME_DIR": str(runtime_dir), **options.pop("environment", {})}
+        folder = tmp_path_factory.mktemp("treefill")
+        servers.append(CodeServer(folder, [treefill_vsix, *more], environment=environment, **options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def treefill_server(start_treefill: StartCodeServer) -> CodeServer:
+    """One for all tests that need none of their own."""
+    return start_treefill()
+
+
+@pytest.fixture
+def open_editor(open_workbench: OpenWorkbench, treefill_server: CodeServer) -> OpenWorkbench:
+    """Workbenches with the extension, the server of this checkout, and the real model ready."""
+
+    def open_one(
+        files: Mapping[str, str | bytes],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        keybindings: Keybindings = (),
+        server: CodeServer | None = None,
+    ) -> Workbench:
+        workbench = open_workbench(
+            files,
+            settings=INTERPRETER | dict(settings or {}),
+            keybindings=keybindings,
+            server=server or treefill_server,
+        )
+        wait_for_ready(workbench)
+        return workbench
+
+    return open_one
+
+
+def wait_for_ready(workbench: Workbench) -> None:
+    """Wait until the status item says that the model is there."""
+    workbench.wait_until(
+        lambda: "Ready: " in workbench.status_label(STATUS),
+        "treefill to be ready",
+        within_s=90,
+        instead=lambda: f"it was {workbench.status_label(STATUS)!r}",
+    )
 
 
 @pytest.fixture

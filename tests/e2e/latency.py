@@ -40,16 +40,16 @@ class Latency:
         return f"median {self.median_ms:.0f} ms of {len(self.samples_ms)} keys, {low:.0f} to {high:.0f} ms"
 
 
-def measure(workbench: Workbench, *, n_samples: int = 20, key: str = "x") -> Latency:
-    """Type a key so often, with no ghost text on the screen before it. One more key goes first, unmeasured."""
-    samples = [key_to_ghost_ms(workbench, key) for _ in range(n_samples + 1)]
+def measure(workbench: Workbench, keys: str) -> Latency:
+    """Type these keys, with no ghost text on the screen before any of them. The first is not counted."""
+    samples = [key_to_ghost_ms(workbench, key) for key in keys]
     return Latency(tuple(samples[1:]))
 
 
 def key_to_ghost_ms(workbench: Workbench, key: str) -> float:
     """One key; its ghost text is hidden again."""
     workbench.page.evaluate(START_CLOCK)
-    workbench.press(key)
+    workbench.type(key)
     workbench.wait_for_ghost()
     elapsed: float = workbench.page.evaluate(READ_CLOCK)
     workbench.press("Escape")

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import OpenWorkbench, StartCodeServer
-from tests.e2e.latency import measure
-from tests.e2e.workbench import BUILD, FAILED, SCREENSHOTS, Notification
+from tests.e2e.workbench import FAILED, SCREENSHOTS, Notification
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -177,15 +176,3 @@ def test_a_server_that_is_killed_leaves_nothing_either(start_code_server: StartC
     server = start_code_server()
     server.process.send_signal(signal.SIGKILL)
     server.stop()
-
-
-def test_the_time_from_a_key_to_its_ghost_text_is_measured(open_workbench: OpenWorkbench) -> None:
-    workbench = open_workbench({"a.txt": ""})
-    workbench.wait_for_status(STUB, "answered")
-    workbench.press("Control+End")
-
-    latency = measure(workbench)
-
-    (BUILD / "latency.txt").write_text(f"A key to its ghost text, without any server: {latency}\n")
-    assert len(latency.samples_ms) == 20
-    assert all(20 < sample_ms < 5000 for sample_ms in latency.samples_ms)

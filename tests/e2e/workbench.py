@@ -190,6 +190,11 @@ class Workbench:
         found = self._status_item(item)
         return spaced(found.first.inner_text()) if found.count() else None
 
+    def status_label(self, item: str) -> str:
+        """What a screen reader says of a status bar item: its tooltip without a mouse. Empty where there is no item."""
+        found = self._status_item(item).locator("[aria-label]")
+        return spaced(found.first.get_attribute("aria-label") or "") if found.count() else ""
+
     def wait_for_status(self, item: str, text: str, *, within_s: float = PATIENCE_S) -> None:
         """Wait until a status bar item has this in its text."""
         self.wait_until(
