@@ -86,14 +86,14 @@ def test_a_program_that_is_not_there_is_said() -> None:
 
 def test_a_folder_describes_its_peer(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("import sys; print('ready', *sys.argv[1:])")
-    command = [sys.executable, str(tmp_path / "program.py"), "{gguf}", "{n_context}"]
+    command = [sys.executable, str(tmp_path / "program.py"), "{gguf}", "{n_context}", "{other}", "{"]
     described = {"name": "llama.cpp 1", "command": command, "models": {"tiny": "w.gguf"}}
     (tmp_path / "peer.json").write_text(json.dumps(described))
     made = open_driver(tmp_path, "tiny", 600)
     made.close()
 
     assert made.name == "llama.cpp 1"
-    assert made.about == f"{tmp_path / 'w.gguf'} 600"
+    assert made.about == f"{tmp_path / 'w.gguf'} 600 {{other}} {{"
     with pytest.raises(PeerError, match="no weights of other: run `make bench-peers MODEL=other`"):
         open_driver(tmp_path, "other", 600)
 
@@ -106,6 +106,10 @@ def test_a_folder_describes_its_peer(tmp_path: Path) -> None:
         "{}",
         '{"name": 1, "command": ["x"], "models": {}}',
         '{"name": "x", "command": [], "models": {}}',
+        '{"name": "x", "command": "./x", "models": {}}',
+        '{"name": "x", "command": ["./x\\u0000"], "models": {"tiny": "w"}}',
+        '{"name": "x", "command": ["./x"], "models": {"tiny": "\\ud800"}}',
+        "[" * 100_000,
     ],
 )
 def test_a_folder_that_describes_none_is_said(tmp_path: Path, text: str) -> None:

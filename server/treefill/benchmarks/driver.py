@@ -143,10 +143,17 @@ def open_driver(folder: Path, model: str, n_context: int) -> Driver:
             f"{folder} has no weights of {model}: run `make bench-peers MODEL={model}`, which makes them from the "
             "same file."
         )
-    given = {"gguf": str((folder / gguf).resolve()), "n_context": str(n_context)}
-    program, *arguments = (word.format_map(given) for word in described["command"])
+    given = {"{gguf}": str((folder / gguf).resolve()), "{n_context}": str(n_context)}
+    program, *arguments = (_filled_in(word, given) for word in described["command"])
     is_here = program.startswith("./")
     return Driver(described["name"], [str((folder / program).resolve()) if is_here else program, *arguments])
+
+
+def _filled_in(word: str, given: Mapping[str, str]) -> str:
+    """The word with what is given in the place of each name, and nothing else changed: braces are no language here."""
+    for name, value in given.items():
+        word = word.replace(name, value)
+    return word
 
 
 def _described(path: Path) -> Mapping[str, Any]:
@@ -156,12 +163,20 @@ def _described(path: Path) -> Mapping[str, Any]:
         found = json.loads(path.read_text("utf-8"))
         command, models = found["command"], found["models"]
         is_sound = (
-            isinstance(found["name"], str) and all(isinstance(word, str) for word in command) and command
+            isinstance(command, list)
+            and len(command) > 0
+            and all(map(_is_word, [found["name"], *command, *models.values()]))
         )
-        is_sound = is_sound and all(isinstance(value, str) for value in models.values())
-    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
         is_sound = False
     if not is_sound:
         raise PeerError(f"{path} does not describe a peer: run `make bench-peers` again.")
     described: Mapping[str, Any] = found
     return described
+
+
+def _is_word(value: object) -> bool:
+    """True of what a program can be given: text without zeros and half characters."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    return not any("\ud800" <= character <= "\udfff" for character in value)
