@@ -79,6 +79,31 @@ def test_a_wrong_answer_is_one_sentence(answer: str, sentence: str) -> None:
     assert sentence in str(error.value)
 
 
+def test_a_long_prompt_arrives_whole() -> None:
+    made = driver("""
+import sys, time
+print("ready", flush=True)
+for line in sys.stdin:
+    time.sleep(0.1)
+    print("ok 1", len(line.split()), flush=True)
+""")
+    try:
+        decoded = made.decode(range(100_000, 130_000), 2)
+    finally:
+        made.close()
+
+    assert decoded.ids == (30_001, 2)
+
+
+def test_a_program_that_does_not_read_a_long_prompt_is_not_waited_for() -> None:
+    made = driver("import time; print('ready', flush=True); time.sleep(60)", limit_s=2.0)
+    try:
+        with pytest.raises(PeerError, match="gave no answer within 2 s"):
+            made.decode(range(100_000, 130_000), 2)
+    finally:
+        made.close()
+
+
 def test_a_program_that_is_not_there_is_said() -> None:
     with pytest.raises(PeerError, match="cannot be started"):
         Driver("llama.cpp", ["/nowhere/llama-driver"])

@@ -179,7 +179,9 @@ def _prefilling(contender: Contender, ids: Sequence[TokenId]) -> Callable[[], fl
 def _positive(contender: Contender, ms: float) -> float:
     """`ms`, which a peer may have said. Raises `PeerError` where it is no time that anything takes."""
     if not 0 < ms < math.inf:
-        raise PeerError(f"{contender.name} says that it took {ms:g} ms, which nothing does: nothing was timed.")
+        raise PeerError(
+            f"{contender.name} says that it took {ms:g} ms, which nothing does: nothing was timed."
+        )
     return ms
 
 
