@@ -24,6 +24,8 @@ def main() -> None:
             _fail(str(error), status=2)
     except OSError as error:
         _fail(_disk_sentence(error), status=2)
+    except MemoryError:
+        _fail("There is too little memory for this: close something, or use a smaller model.", status=2)
     except KeyboardInterrupt:
         _fail("Stopped.", status=130)
     except Exception as error:

@@ -79,6 +79,31 @@ def test_a_wrong_answer_is_one_sentence(answer: str, sentence: str) -> None:
     assert sentence in str(error.value)
 
 
+def test_a_long_prompt_arrives_whole() -> None:
+    made = driver("""
+import sys, time
+print("ready", flush=True)
+for line in sys.stdin:
+    time.sleep(0.1)
+    print("ok 1", len(line.split()), flush=True)
+""")
+    try:
+        decoded = made.decode(range(100_000, 130_000), 2)
+    finally:
+        made.close()
+
+    assert decoded.ids == (30_001, 2)
+
+
+def test_a_program_that_does_not_read_a_long_prompt_is_not_waited_for() -> None:
+    made = driver("import time; print('ready', flush=True); time.sleep(60)", limit_s=2.0)
+    try:
+        with pytest.raises(PeerError, match="gave no answer within 2 s"):
+            made.decode(range(100_000, 130_000), 2)
+    finally:
+        made.close()
+
+
 def test_a_program_that_is_not_there_is_said() -> None:
     with pytest.raises(PeerError, match="cannot be started"):
         Driver("llama.cpp", ["/nowhere/llama-driver"])
@@ -86,14 +111,14 @@ def test_a_program_that_is_not_there_is_said() -> None:
 
 def test_a_folder_describes_its_peer(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("import sys; print('ready', *sys.argv[1:])")
-    command = [sys.executable, str(tmp_path / "program.py"), "{gguf}", "{n_context}"]
+    command = [sys.executable, str(tmp_path / "program.py"), "{gguf}", "{n_context}", "{other}", "{"]
     described = {"name": "llama.cpp 1", "command": command, "models": {"tiny": "w.gguf"}}
     (tmp_path / "peer.json").write_text(json.dumps(described))
     made = open_driver(tmp_path, "tiny", 600)
     made.close()
 
     assert made.name == "llama.cpp 1"
-    assert made.about == f"{tmp_path / 'w.gguf'} 600"
+    assert made.about == f"{tmp_path / 'w.gguf'} 600 {{other}} {{"
     with pytest.raises(PeerError, match="no weights of other: run `make bench-peers MODEL=other`"):
         open_driver(tmp_path, "other", 600)
 
@@ -106,6 +131,10 @@ def test_a_folder_describes_its_peer(tmp_path: Path) -> None:
         "{}",
         '{"name": 1, "command": ["x"], "models": {}}',
         '{"name": "x", "command": [], "models": {}}',
+        '{"name": "x", "command": "./x", "models": {}}',
+        '{"name": "x", "command": ["./x\\u0000"], "models": {"tiny": "w"}}',
+        '{"name": "x", "command": ["./x"], "models": {"tiny": "\\ud800"}}',
+        "[" * 100_000,
     ],
 )
 def test_a_folder_that_describes_none_is_said(tmp_path: Path, text: str) -> None:

@@ -1,6 +1,7 @@
 """A llama-server as a contender; and one sentence for one that is not there, is slow, is another, or talks nonsense."""
 
 import json
+import math
 import threading
 from collections.abc import Callable
 from itertools import pairwise
@@ -68,6 +69,12 @@ def wait_idle(server: LlamaServer) -> None:
     server.wait_idle()
 
 
+def timed(ms: float) -> Answer:
+    """Four tokens that took so long."""
+    return said({"tokens": [1, 2, 3, 4], "timings": {"predicted_ms": ms}})
+
+
+ENDLESS = {"data": [{"id": "x", "meta": {"n_embd": math.inf, "n_vocab": 300}}]}
 OTHER = {"data": [{"id": "big.gguf", "meta": {"n_embd": 128, "n_vocab": 300}}]}
 
 
@@ -89,6 +96,9 @@ OTHER = {"data": [{"id": "big.gguf", "meta": {"n_embd": 128, "n_vocab": 300}}]}
             "is none (its answer to /v1/models is not JSON)",
         ),
         (check, "/v1/models", raw(b"\xff\xfe"), "is none (its answer to /v1/models is not JSON)"),
+        (check, "/v1/models", raw(b"[" * 100_000), "is none (its answer to /v1/models is not JSON)"),
+        (check, "/v1/models", said(ENDLESS), "is none (what it says of its model cannot be read)"),
+        (check, "/v1/models", raw(b"[" * 100_000, 500), "refused /v1/models (500): wait"),
         (
             check,
             "/v1/models",
@@ -99,9 +109,13 @@ OTHER = {"data": [{"id": "big.gguf", "meta": {"n_embd": 128, "n_vocab": 300}}]}
         (decode, "/completion", said({}), "is none (its answer has no tokens)"),
         (decode, "/completion", said({"tokens": [1, 2]}), "wrote 2 of 4 tokens"),
         (decode, "/completion", said({"tokens": [1, 2, 3, 4]}), "lacks the number timings.predicted_ms"),
+        (decode, "/completion", timed(math.nan), "lacks the number timings.predicted_ms"),
+        (decode, "/completion", timed(10**400), "lacks the number timings.predicted_ms"),
         (decode, "/completion", said({"tokens": ["a"]}), "is none (its answer has no tokens)"),
         (wait_idle, "/slots", said({}), "is none (its answer to /slots is no list of objects)"),
         (infill, "/infill", raw(b"data: {\n\n"), "is none (it streams something that is not JSON)"),
+        (infill, "/infill", raw(b"data: " + b"[" * 100_000 + b"\n\n"), "something that is not JSON)"),
+        (infill, "/infill", raw(b'data: {"tokens_predicted": NaN}\n\n'), "lacks the number tokens_predicted"),
         (infill, "/infill", raw(b"data: 1\n\n"), "is none (it streams something that is not an object)"),
         (infill, "/infill", streamed("x", stop=False), "broke off in the middle of an answer"),
         (infill, "/infill", raw(b'data: {"content": "x"}\n\n'), "lacks the number tokens_predicted"),
@@ -144,6 +158,13 @@ def test_a_server_that_is_not_there_is_said() -> None:
         PeerError, match=r"cannot be reached \(Connection refused\): start it as docs/bench.md says"
     ):
         check(LlamaServer(url))
+
+
+def test_a_name_that_no_machine_or_path_can_have_is_not_reached() -> None:
+    with fake_server({}) as fake:
+        for url in (f"http://{'x' * 70}.example", f"{fake.url}/é"):
+            with pytest.raises(PeerError, match="cannot be reached"):
+                check(LlamaServer(url))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Decode, prefill and load over contenders that write and take what a test says; no model, no clock."""
 
 import json
+import math
 from typing import Any, cast
 
 import numpy as np
@@ -49,6 +50,13 @@ def test_decoding_is_reported_with_its_spread_the_ratio_and_the_share_of_the_lim
         "model", "processor", "n_cores", "instruction_set", "load_before", "load_after",
     }  # fmt: skip
     json.dumps(found)
+
+
+@pytest.mark.parametrize("ms", [0.0, -1.0, math.nan, math.inf])
+def test_a_time_that_nothing_takes_is_not_reported(ms: float) -> None:
+    speed = speed_of(FakeContender("treefill"), FakeContender(step_ms=lambda n: ms))
+    with pytest.raises(PeerError, match=f"peer says that it took {ms:g} ms"):
+        speed.decode(512, 33, 1)
 
 
 def test_what_is_read_says_what_it_is_of() -> None:

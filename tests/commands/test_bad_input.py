@@ -149,6 +149,19 @@ def test_an_unforeseen_error_is_a_sentence_too(folder: Path) -> None:
     assert "Traceback" not in run.stderr
 
 
+def test_too_little_memory_is_a_sentence_with_a_remedy() -> None:
+    script = (
+        "import sys, treefill.__main__ as m, treefill.cli as c\n"
+        "c.cli.command('fill')(lambda: bytearray(2 ** 62))\n"
+        "sys.argv = ['treefill', 'fill']\n"
+        "m.main()"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert run.returncode == 2
+    assert run.stderr.startswith("treefill: There is too little memory for this: close something")
+
+
 def test_ctrl_c_while_the_command_is_still_loading_is_a_sentence() -> None:
     script = (
         "import sys, treefill.__main__ as m\n"

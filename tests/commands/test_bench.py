@@ -19,6 +19,7 @@ from typer.testing import CliRunner
         (["keystrokes", "--against", "llama.cpp=build/peers/source"], "use llama-server"),
         (["prefill", "--sizes", "512,many"], "--sizes '512,many' is no list of numbers from 64 to 30000"),
         (["prefill", "--sizes", ""], "is no list of numbers"),
+        (["prefill", "--sizes", "9" * 5000], "is no list of numbers"),
         (["load", "--busy", "1,99"], "--busy '1,99' is no list of numbers from 0 to 64"),
         (["keystrokes", "missing.py"], "does not exist"),
         (["decode"], "run 'treefill model pull qwen2.5-coder-0.5b'"),

@@ -1,5 +1,7 @@
 """How large the cache is on machines of different sizes: never more than there is, else a sentence."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,19 @@ def container(folder: Path, limit: str, used: int, files: int) -> Path:
 def test_a_container_full_of_file_pages_has_memory_left(tmp_path: Path) -> None:
     """The mapped weights themselves count as used there; they are no reason to refuse the model."""
     assert free_memory(container(tmp_path, str(60 * MB), 59 * MB, 40 * MB)) == 41 * MB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is read where Linux keeps it")
+def test_a_limit_of_the_process_is_kept_to() -> None:
+    code = (
+        "import resource, sys; from treefill.engine.native.memory import MB, free_memory\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (3000 * MB, 3000 * MB))\n"
+        "taken = bytearray(500 * MB)\n"
+        "print(free_memory() // MB)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert 0 < int(run.stdout) < 2500
 
 
 def test_a_container_full_of_other_memory_has_none(tmp_path: Path) -> None:

@@ -134,6 +134,16 @@ def test_forgetting_frees_everything() -> None:
     assert cache.ask(document(1)) == 0
 
 
+def test_a_prompt_of_more_blocks_than_calls_may_nest_can_be_left_near_its_beginning() -> None:
+    tree = PrefixTree(1100, B)
+    ids = list(range(1024 * B))
+    tree.make_room(len(ids))
+    tree.append(ids)
+
+    assert tree.begin([*ids[:40], -1]) is not None
+    assert tree.n_tokens == 40
+
+
 def test_more_than_there_is_room_for_is_a_mistake_of_ours() -> None:
     tree = PrefixTree(3, B)
     with pytest.raises(AssertionError, match="longest sequence"):

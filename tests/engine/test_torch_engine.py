@@ -114,6 +114,19 @@ def test_an_embedding_follows_its_ids_to_their_device() -> None:
         assert embedding(torch.tensor([[2]], device="cuda")).device.type == "cuda"
 
 
+@pytest.mark.parametrize("token", [1_000_000, 2**31, 2**70])
+def test_an_id_that_no_vocabulary_has_is_an_error_and_the_next_prompt_is_answered(
+    engine: LocalEngine, token: int
+) -> None:
+    expected = engine.generate(a_request(engine), CancelFlag()).token_ids
+    with pytest.raises(EngineError, match="could not be run"):
+        engine.generate(GenerateRequest((token,)), CancelFlag())
+    with pytest.raises(EngineError, match="could not be run"):
+        engine.generate(replace(a_request(engine), begun=(token,)), CancelFlag())
+
+    assert engine.generate(a_request(engine), CancelFlag()).token_ids == expected
+
+
 def test_a_closed_engine_answers_with_an_error(files: ModelFiles) -> None:
     engine = open_engine(files, "int8")
     engine.close()

@@ -115,6 +115,18 @@ def test_a_server_that_cannot_see_its_editors_process_goes_when_its_input_ends(s
     assert editor.process.wait(5 * SLOW) == 1
 
 
+@pytest.mark.parametrize("name", ["/dev/null", __file__])
+def test_a_server_that_was_given_no_pipe_ends_at_the_end_of_its_input(name: str) -> None:
+    command = [sys.executable, "-m", "treefill", "serve"]
+    with open(name, "rb") as given:
+        run = subprocess.run(
+            command, stdin=given, capture_output=True, text=True, timeout=20 * SLOW, check=False
+        )
+
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1] == "treefill: Standard input was closed."
+
+
 def test_a_thread_that_never_ends_does_not_keep_a_server_whose_editor_is_gone(start: StartServer) -> None:
     code = (
         "import time; from treefill.commands.serve import take_stdout; from treefill.lsp import serve_stdio; "

@@ -51,6 +51,7 @@ class Driver:
         assert self._process.stdin
         assert self._process.stdout
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        os.set_blocking(self._stdin.fileno(), False)
         self._lines = _Lines(self._stdout)
         try:
             self.about = " ".join(self._answer("ready"))
@@ -82,21 +83,29 @@ class Driver:
         self._stdout.close()
 
     def _ask(self, *words: object) -> tuple[float, tuple[TokenId, ...]]:
-        with contextlib.suppress(OSError):  # where it has ended, what it said last tells why
-            self._stdin.write((" ".join(map(str, words)) + "\n").encode())
+        with contextlib.suppress(BrokenPipeError):  # where it has ended, what it said last tells why
+            self._tell((" ".join(map(str, words)) + "\n").encode())
         answer = self._answer("ok")
         try:
             return float(answer[0]), tuple(map(int, answer[1:]))
         except (IndexError, ValueError):
             raise self._nonsense(answer) from None
 
+    def _tell(self, line: bytes) -> None:
+        """Write what may be more than a pipe holds, to a program that may not read it."""
+        ends_at = time.monotonic() + self._limit_s
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._stdin, selectors.EVENT_WRITE)
+            while line:
+                if not selector.select(max(0.0, ends_at - time.monotonic())):
+                    raise self._too_slow()
+                line = line[self._stdin.write(line) or 0 :]
+
     def _answer(self, expected: str) -> list[str]:
         try:
             line = self._lines.read(self._limit_s)
         except TimeoutError:
-            raise PeerError(
-                f"{self.name} gave no answer within {self._limit_s:g} s: free the machine, or use a smaller model."
-            ) from None
+            raise self._too_slow() from None
         words = line.split()
         if words[:1] == ["error"]:
             raise PeerError(f"{self.name} gave up: {' '.join(words[1:])}. Run `make bench-peers` again.")
@@ -105,6 +114,11 @@ class Driver:
         if words[0] != expected:
             raise self._nonsense(words)
         return words[1:]
+
+    def _too_slow(self) -> PeerError:
+        return PeerError(
+            f"{self.name} gave no answer within {self._limit_s:g} s: free the machine, or use a smaller model."
+        )
 
     def _nonsense(self, words: Sequence[str]) -> PeerError:
         said = " ".join(words)[:60]
@@ -143,10 +157,17 @@ def open_driver(folder: Path, model: str, n_context: int) -> Driver:
             f"{folder} has no weights of {model}: run `make bench-peers MODEL={model}`, which makes them from the "
             "same file."
         )
-    given = {"gguf": str((folder / gguf).resolve()), "n_context": str(n_context)}
-    program, *arguments = (word.format_map(given) for word in described["command"])
+    given = {"{gguf}": str((folder / gguf).resolve()), "{n_context}": str(n_context)}
+    program, *arguments = (_filled_in(word, given) for word in described["command"])
     is_here = program.startswith("./")
     return Driver(described["name"], [str((folder / program).resolve()) if is_here else program, *arguments])
+
+
+def _filled_in(word: str, given: Mapping[str, str]) -> str:
+    """The word with what is given in the place of each name, and nothing else changed: braces are no language here."""
+    for name, value in given.items():
+        word = word.replace(name, value)
+    return word
 
 
 def _described(path: Path) -> Mapping[str, Any]:
@@ -156,12 +177,20 @@ def _described(path: Path) -> Mapping[str, Any]:
         found = json.loads(path.read_text("utf-8"))
         command, models = found["command"], found["models"]
         is_sound = (
-            isinstance(found["name"], str) and all(isinstance(word, str) for word in command) and command
+            isinstance(command, list)
+            and len(command) > 0
+            and all(map(_is_word, [found["name"], *command, *models.values()]))
         )
-        is_sound = is_sound and all(isinstance(value, str) for value in models.values())
-    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
         is_sound = False
     if not is_sound:
         raise PeerError(f"{path} does not describe a peer: run `make bench-peers` again.")
     described: Mapping[str, Any] = found
     return described
+
+
+def _is_word(value: object) -> bool:
+    """True of what a program can be given: text without zeros and half characters."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    return not any("\ud800" <= character <= "\udfff" for character in value)

@@ -20,6 +20,8 @@ LIMIT_S = 120.0
 """The longest silence of a server that is working."""
 CONNECT_LIMIT_S = 5.0
 MAX_BYTES = 10_000_000
+MAX_NUMBER = 1e12
+"""No time and no count is as large; what is not a number isn't less, either."""
 IDLE_POLL_S = 0.02
 
 
@@ -52,7 +54,7 @@ class LlamaServer:
             served = self._json("GET", "/v1/models")["data"][0]
             meta = served["meta"]
             theirs = (int(meta["n_embd"]), int(meta["n_vocab"]))
-        except (KeyError, IndexError, TypeError, ValueError):
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError):
             raise self._no_llama_server("what it says of its model cannot be read") from None
         ours = (int(config["hidden_size"]), int(config["vocab_size"]))
         if theirs != ours:
@@ -136,7 +138,7 @@ class LlamaServer:
         connection = self._send(method, path, body)
         try:
             return json.loads(self._read(connection.getresponse().read, MAX_BYTES))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._no_llama_server(f"its answer to {path} is not JSON") from None
         finally:
             connection.close()
@@ -152,7 +154,7 @@ class LlamaServer:
                 return
             try:
                 event = json.loads(data)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise self._no_llama_server("it streams something that is not JSON") from None
             if not isinstance(event, dict):
                 raise self._no_llama_server("it streams something that is not an object")
@@ -175,7 +177,7 @@ class LlamaServer:
         except TimeoutError:
             connection.close()
             raise self._too_slow() from None
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, UnicodeError) as error:  # the last of a name that is none
             connection.close()
             raise self._unreachable(error) from None
         if response.status != 200:
@@ -200,7 +202,8 @@ class LlamaServer:
         value: Any = found
         for name in names:
             value = value.get(name) if isinstance(value, dict) else None
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not abs(value) < MAX_NUMBER:
             raise self._no_llama_server(f"its answer lacks the number {'.'.join(names)}")
         return float(value)
 
@@ -256,5 +259,5 @@ def _parts(url: str) -> tuple[str, int, str]:
 def _message(data: bytes) -> str:
     try:
         return ": " + str(json.loads(data)["error"]["message"])[:120].rstrip(".")
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ""

@@ -1,5 +1,6 @@
 """Decode, prefill, and decode beside other work: tokens a second of ours and its peers, taking turns."""
 
+import math
 import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from treefill.benchmarks.contenders import Contender, Ours, check_agreement
 from treefill.benchmarks.memory import Memory, measure_memory
 from treefill.benchmarks.rounds import Spread, load_average, take_turns
 from treefill.engine.api import TokenId, Vocabulary
-from treefill.errors import BadInput
+from treefill.errors import BadInput, PeerError
 from treefill.evaluation.texts import LEFT_OUT, installed_documents
 
 N_CHECKED = 24
@@ -168,11 +169,20 @@ class Speed:
 
 
 def _decoding(contender: Contender, ids: Sequence[TokenId], n_tokens: int) -> Callable[[], float]:
-    return lambda: contender.decode(ids, n_tokens).step_ms
+    return lambda: _positive(contender, contender.decode(ids, n_tokens).step_ms)
 
 
 def _prefilling(contender: Contender, ids: Sequence[TokenId]) -> Callable[[], float]:
-    return lambda: contender.prefill(ids)
+    return lambda: _positive(contender, contender.prefill(ids))
+
+
+def _positive(contender: Contender, ms: float) -> float:
+    """`ms`, which a peer may have said. Raises `PeerError` where it is no time that anything takes."""
+    if not 0 < ms < math.inf:
+        raise PeerError(
+            f"{contender.name} says that it took {ms:g} ms, which nothing does: nothing was timed."
+        )
+    return ms
 
 
 def _timed(

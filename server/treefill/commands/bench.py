@@ -208,11 +208,16 @@ def _print_speed(report: SpeedReport, as_json: bool) -> None:
 def _numbers(text: str, option: str, low: int, high: int) -> list[int]:
     """The whole numbers of a comma-separated list. Raises `BadInput`."""
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and low <= int(word) <= high for word in words):
+    if not all(_is_between(word, low, high) for word in words):
         raise BadInput(
             f"{option} {text!r} is no list of numbers from {low} to {high}: write them as in {low},{high}."
         )
     return [int(word) for word in words]
+
+
+def _is_between(word: str, low: int, high: int) -> bool:
+    is_short = len(word.lstrip("0")) <= len(str(high))  # what is longer is not turned into a number
+    return word.isascii() and word.isdigit() and is_short and low <= int(word.lstrip("0") or "0") <= high
 
 
 def _say(what: str) -> None:

@@ -30,9 +30,9 @@ class LocalEngine:
         except KeyboardInterrupt:
             cancel.cancel()  # or the process would wait for the whole generation before it ends
             raise
-        except (RuntimeError, MemoryError, ValueError, TypeError, IndexError) as error:
+        except (RuntimeError, MemoryError, ValueError, TypeError, IndexError, OverflowError) as error:
             # torch raises the first for out of memory, a closed engine and broken shapes alike; the others mean a
-            # model that is not what its configuration says.
+            # model that is not what its configuration says, or ids that no vocabulary has.
             raise EngineError(f"The model could not be run: {error}") from error
 
     def close(self) -> None:

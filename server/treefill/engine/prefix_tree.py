@@ -171,8 +171,14 @@ def _closest(node: _Node, ids: Sequence[TokenId]) -> _Node | None:
 
 
 def _length(node: _Node) -> int:
-    """Tokens of the longest branch from `node` on."""
-    return len(node.ids) + max(map(_length, node.children), default=0)
+    """Tokens of the longest branch from `node` on. A branch may be longer than Python lets calls nest."""
+    longest = 0
+    waiting = [(node, len(node.ids))]
+    while waiting:
+        last, n_tokens = waiting.pop()
+        longest = max(longest, n_tokens)
+        waiting.extend((child, n_tokens + len(child.ids)) for child in last.children)
+    return longest
 
 
 def _descendants(root: _Node) -> Iterator[_Node]:

@@ -4,6 +4,8 @@ import asyncio
 import logging
 import os
 import re
+import selectors
+import stat
 import sys
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -61,18 +63,30 @@ class FrameReader:
 
 
 async def open_stdin() -> asyncio.StreamReader:
-    """Standard input as a stream; a file or a terminal is read by a thread's help."""
+    """Standard input as a stream; what the loop cannot wait for, as a file or /dev/null, is read by a thread's help."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=READ_BYTES)
-    try:
+    if _can_be_waited_for(0):
         await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", 0)
         )
-    except ValueError:  # neither pipe nor socket
+    else:
         data = await asyncio.to_thread(sys.stdin.buffer.read)
         reader.feed_data(data)
         reader.feed_eof()
     return reader
+
+
+def _can_be_waited_for(descriptor: int) -> bool:
+    kind = os.fstat(descriptor).st_mode
+    if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or stat.S_ISCHR(kind)):
+        return False
+    try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
+    except OSError:
+        return False
+    return True
 
 
 class StdoutWriter:

@@ -3,6 +3,7 @@
 Weights are mapped from their file, so the system can always drop and read them again; keys and values it cannot.
 """
 
+import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -63,11 +64,11 @@ def plan_cache(n_context: int, block_tokens: int, block_bytes: int, limit_mb: in
 
 
 def free_memory(container: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes that may be taken, by the system's word and by the container's where there is one.
+    """Bytes that may be taken, by the system's word, and by the process's limit and the container's where there is one.
 
     A container counts file pages as used, mapped weights among them; the system takes them back when it needs room.
     """
-    available = int(psutil.virtual_memory().available)
+    available = min(int(psutil.virtual_memory().available), _left_of_the_process_limit())
     try:
         limit, used = (int((container / name).read_text()) for name in ("memory.max", "memory.current"))
         counts = dict(line.split() for line in (container / "memory.stat").read_text().splitlines())
@@ -75,6 +76,15 @@ def free_memory(container: Path = Path("/sys/fs/cgroup")) -> int:
     except (OSError, ValueError, KeyError):  # no container, or one without a limit: "max"
         return available
     return max(0, min(available, limit - used + files))
+
+
+def _left_of_the_process_limit() -> int:
+    """What `ulimit -v` leaves, which counts all that is mapped: the weights, too."""
+    if sys.platform != "linux":
+        return sys.maxsize
+    process = psutil.Process()
+    limit, _ = process.rlimit(psutil.RLIMIT_AS)
+    return sys.maxsize if limit in (-1, psutil.RLIM_INFINITY) else max(0, limit - process.memory_info().vms)
 
 
 def too_little(needed: int, free: int) -> EngineError:
