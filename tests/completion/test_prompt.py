@@ -82,6 +82,12 @@ def test_healing_words_only_is_an_arm_of_its_own(middle: str, kept: str, tail: s
     assert split_typed_tail(middle, Healing.NONE) == (middle, "")
 
 
+def test_of_a_word_without_an_end_only_its_last_letters_are_spelled_again() -> None:
+    for healing in (Healing.WORD, Healing.TOKEN):
+        assert split_typed_tail("x" * 20_000, healing) == ("x" * (20_000 - 64), "x" * 64)
+        assert split_typed_tail("\n" + " " * 20_000, healing) == ("\n" + " " * (20_000 - 64), " " * 64)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     text=st.text(st.sampled_from("ab_1 \t\n\r(.é🙂\ud83d"), max_size=60),

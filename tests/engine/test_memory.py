@@ -34,7 +34,7 @@ def test_the_setting_is_kept_to() -> None:
 
 
 def test_a_setting_too_small_for_the_context_is_refused_with_what_it_takes() -> None:
-    with pytest.raises(BadSetting, match="kv_cache_mb is 50: a context of 4,096 tokens takes 107"):
+    with pytest.raises(BadSetting, match="kv_cache_mb is 50: a context of 4,096 tokens takes 107 MB"):
         plan_cache(4096, 256, BLOCK_BYTES, limit_mb=50, free=16_000 * MB)
 
 

@@ -48,9 +48,10 @@ class Healing(StrEnum):
 
 
 _TYPED_TAIL = {
-    Healing.WORD: re.compile(r"[ \t]*\w*\Z"),
-    Healing.TOKEN: re.compile(r"[ \t]*[^\w\s]{0,4}\w*\Z"),
+    Healing.WORD: re.compile(r"[ \t]{0,64}\w{0,64}\Z"),
+    Healing.TOKEN: re.compile(r"[ \t]{0,64}[^\w\s]{0,4}\w{0,64}\Z"),
 }
+"""No token is longer, and each that is spelled again costs a step: of a file that is one long word, only its end is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def plan_cache(n_context: int, block_tokens: int, block_bytes: int, limit_mb: in
         if n_blocks < n_needed:
             raise BadSetting(
                 f"The setting kv_cache_mb is {limit_mb}: a context of {n_context:,} tokens takes "
-                f"{-(-n_needed * block_bytes // MB):,}. Raise it, lower n_context, or set kv_cache_type to int8."
+                f"{-(-n_needed * block_bytes // MB):,} MB. Raise it, lower n_context, or set kv_cache_type to int8."
             )
         if n_needed * block_bytes > free:
             raise too_little(n_needed * block_bytes, free)
