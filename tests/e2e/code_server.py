@@ -27,7 +27,7 @@ QUIET: dict[str, Any] = {
     "editor.inlineSuggest.enabled": True,
     "editor.quickSuggestions": {"other": "off", "comments": "off", "strings": "off"},
     "extensions.autoCheckUpdates": False,
-    "extensions.autoUpdate": False,
+    "extensions.autoUpdate": "off",
     "files.autoSave": "off",  # a browser's VS Code saves by itself
     "files.hotExit": "off",
     "security.workspace.trust.startupPrompt": "never",
@@ -38,7 +38,10 @@ QUIET: dict[str, Any] = {
     "workbench.secondarySideBar.defaultVisibility": "hidden",
     "workbench.startupEditor": "none",
 }
-"""The settings of every user here: nothing pops up by itself, and keys come into the text as they are typed."""
+"""The settings of every user here: nothing pops up by itself, and keys come into the text as they are typed.
+
+All are in the form of today: VS Code rewrites a settings.json that has older ones.
+"""
 
 OWNER = "E2E_CODE_SERVER"
 """An environment variable by which whatever a server has started is found again, also what outlived its parent."""
@@ -92,7 +95,7 @@ class CodeServer:
     def write_settings(
         self, settings: Mapping[str, Any], keybindings: Sequence[Mapping[str, Any]] = ()
     ) -> None:
-        """The user's settings.json and keybindings.json."""
+        """The user's settings.json and keybindings.json, for windows to come; those that are open often miss it."""
         user = self.user_data / "User"
         (user / "settings.json").write_text(json.dumps(QUIET | dict(settings), indent=2))
         (user / "keybindings.json").write_text(json.dumps(list(keybindings), indent=2))

@@ -4,6 +4,7 @@ All that is known of the workbench's pages (selectors, keys, names of commands) 
 for in vain is told in words, with a screenshot and the logs of that moment under `build/e2e`.
 """
 
+import json
 import re
 import shutil
 import time
@@ -17,7 +18,7 @@ import psutil
 from playwright.sync_api import Browser, Locator
 from playwright.sync_api import Error as PlaywrightError
 
-from tests.e2e.code_server import CodeServer, command_line
+from tests.e2e.code_server import QUIET, CodeServer, command_line
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "e2e"
 SCREENSHOTS = BUILD / "screenshots"
@@ -89,9 +90,8 @@ class Workbench:
         self._others = {process.pid for process in server.processes()}
         """What ran before the page was opened; of windows that are open together, the first one's counts."""
         self._settings = dict(settings or {})
-        self._keybindings = keybindings
         server.forget_backups()
-        self.change_settings({})
+        server.write_settings(self._settings, keybindings)
         self._context = browser.new_context(viewport={"width": 1280, "height": 800})
         self.page = self._context.new_page()
         self.page.set_default_timeout(PATIENCE_S * 1000)
@@ -181,9 +181,19 @@ class Workbench:
             self.page.keyboard.press("Enter")
 
     def change_settings(self, changes: Mapping[str, Any]) -> None:
-        """Change some of the user's settings; the windows that are open notice it a little later."""
+        """Change some of the user's settings as the user does, in settings.json; then come back to the file."""
         self._settings |= changes
-        self.server.write_settings(self._settings, self._keybindings)
+        text = json.dumps(QUIET | self._settings)
+        self.run_command("Preferences: Open User Settings (JSON)")
+        with self._waiting_for("settings.json"):
+            self.page.locator(".monaco-modal-editor-block .monaco-editor.focused").wait_for()
+        self.press("Control+a")
+        self.page.keyboard.insert_text(text)
+        self.press("Control+Shift+End", "Delete")  # brackets and quotes that VS Code has closed on the way
+        self.press("Control+s")
+        saved = self.server.user_data / "User" / "settings.json"
+        self.wait_until(lambda: saved.read_text() == text, "settings.json to be saved")
+        self._close_modal()
 
     def status_text(self, item: str) -> str | None:
         """The text of a status bar item, by its id or a piece of its text; None where there is no such item."""
@@ -275,12 +285,7 @@ class Workbench:
         self.run_command("Workspaces: Manage Workspace Trust")
         self.click_button("Trust")
         self.wait_until(lambda: not self.is_restricted(), "the folder to be trusted")
-        with self._waiting_for(self.file):
-            modal = self.page.locator(".monaco-modal-editor-block")
-            modal.get_by_role("button", name=re.compile("^Close")).click()
-            modal.wait_for(state="hidden")
-            self.page.locator(".tab.active").click()
-            self._wait_for_file(self.file)
+        self._close_modal()
 
     def screenshot(self, name: str) -> Path:
         """The window as it is, in `build/e2e/screenshots`."""
@@ -368,6 +373,15 @@ class Workbench:
         self.page.locator(".tab.active").filter(has_text=name).first.wait_for()
         self.page.locator(".editor-instance .monaco-editor .view-lines .view-line").first.wait_for()
         self.page.locator(".editor-instance .monaco-editor.focused").first.wait_for()
+
+    def _close_modal(self) -> None:
+        """Close the editor that VS Code opens over the others, and put the cursor where it was."""
+        with self._waiting_for(f"{self.file} to be in front again"):
+            modal = self.page.locator(".monaco-modal-editor-block")
+            modal.get_by_role("button", name=re.compile("^Close")).click()
+            modal.wait_for(state="hidden")
+            self.page.locator(".tab.active").click()
+            self._wait_for_file(self.file)
 
     def _fill_quick_input(self, key: str, text: str) -> None:
         self.page.keyboard.press(key)
