@@ -35,7 +35,8 @@ MAY_IMPORT = {
     "engine/torch_backend": {"errors", "engine", "models"},
     "models": {"errors", "models"},
     "core": {"errors", "logs", "core", "text", "completion", "engine.api", "syntax.languages"},
-    "lsp": {"errors", "logs", "lsp", "text", "core.link", "core.messages"},
+    "lsp": {"errors", "logs", "lsp", "text", "core.link", "core.messages", "statistics"},
+    "statistics": {"errors", "statistics", "text"},
     "evaluation": {"errors", "evaluation", "text", "syntax.languages", "completion", "engine.api"},
     "benchmarks": {
         "errors",

@@ -160,6 +160,7 @@ def connection_for(
     `program` is what is started as `PROGRAM core …`, this one by default; both it and `open_engine` are for tests.
     """
     from treefill.core.link import Connection
+    from treefill.statistics import state_file
 
     allowed, complaints = without_protected(given)
     try:
@@ -178,7 +179,12 @@ def connection_for(
         return CoreClient(core_place(settings, program))
 
     return Connection(
-        make_link, settings.engine_hash, settings.request_options, settings.request_limit_s, complaints
+        make_link,
+        settings.engine_hash,
+        settings.request_options,
+        settings.request_limit_s,
+        complaints,
+        state_file(settings.state_dir) if settings.statistics else None,
     )
 
 

@@ -33,6 +33,7 @@ from treefill.text import PositionEncoding
 log = logging.getLogger(__name__)
 
 EXPLAIN_COMMAND = "treefill.explain"
+STATISTICS_COMMAND = "treefill.statistics"
 CLOSE_LIMIT_S = 1.0
 SETTINGS_LIMIT_S = 1.0
 """An editor that has not told its settings by then is served with what there is."""
@@ -149,8 +150,9 @@ class Session:
             types.TEXT_DOCUMENT_INLINE_COMPLETION: self._take_inline,
             types.TEXT_DOCUMENT_COMPLETION: self._take_listed,
         }
-        self.server.command(convert.ACCEPTED_COMMAND)(partial(_take_note))
+        self.server.command(convert.ACCEPTED_COMMAND)(partial(self._accepted))
         self.server.command(EXPLAIN_COMMAND)(partial(self._explain))
+        self.server.command(STATISTICS_COMMAND)(partial(self._statistics))
 
     # What the editor says of itself.
 
@@ -303,6 +305,14 @@ class Session:
 
     def _explain(self, *arguments: Any) -> dict[str, Any]:
         return self._front.explain(str(arguments[0]) if arguments else "")
+
+    def _accepted(self, *arguments: Any) -> None:
+        accepted = convert.accepted_from(arguments[0] if arguments else None)
+        if accepted is not None:
+            self._front.statistics.told_accepted(*accepted)
+
+    async def _statistics(self, *_arguments: Any) -> dict[str, Any]:
+        return await self._front.statistics.report()
 
     # What the editor is told.
 
