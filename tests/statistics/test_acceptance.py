@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from treefill.statistics.acceptance import Accepted, Fate, Recogniser, Suggested, is_one_key
 from treefill.text import Edit, Text
 
@@ -162,6 +164,13 @@ def test_the_editors_command_tells_of_what_no_edit_can() -> None:
     assert desk.recogniser.told(2) is None
 
 
+def test_the_command_may_come_before_the_edit() -> None:
+    desk = Desk.of("x = ‸\n", "foo()")
+
+    assert desk.recogniser.told(5) is not None
+    assert desk.edit(0, 0, "foo()") is None
+
+
 def test_a_command_of_another_suggestion_is_no_acceptance_of_this_one() -> None:
     assert Desk.of("x = ‸\n", "foo()").recogniser.told(9) is None
     assert Recogniser().told(9) is None
@@ -175,3 +184,49 @@ def test_one_key_may_write(text: str) -> None:
 @pytest.mark.parametrize("text", ["ab", "(a)", "\n    x", "()()", " = ", "\n}"])
 def test_no_single_key_writes(text: str) -> None:
     assert not is_one_key(text)
+
+
+PIECES = st.lists(st.sampled_from(["a", "b", "ab", "(", ")", "()", " ", "\n", "\r\n", "🙂"]), max_size=8).map(
+    "".join
+)
+
+
+def difference(before: str, after: str) -> tuple[int, int, str]:
+    """The edit that an editor sends which compares the two texts from the front and then from the back."""
+    start = next((n for n, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
+    start = min(len(before), len(after)) if start is None else start
+    n_same = 0
+    while n_same < min(len(before), len(after)) - start and before[-1 - n_same] == after[-1 - n_same]:
+        n_same += 1
+    return start, len(before) - n_same, after[start : len(after) - n_same]
+
+
+@given(before=PIECES, after=PIECES, suggestion=PIECES, n_typed=st.integers(0, 8))
+def test_whoever_types_keys_has_accepted_nothing(
+    before: str, after: str, suggestion: str, n_typed: int
+) -> None:
+    assume(suggestion.strip())
+    desk = Desk.of(f"{before}‸{after}", suggestion)
+
+    for number, key in enumerate(suggestion[:n_typed]):
+        assert desk.edit(number, number, key) is None
+
+
+@given(before=PIECES, after=PIECES, suggestion=PIECES, n_typed=st.integers(0, 8), is_compared=st.booleans())
+def test_whoever_takes_the_rest_has_accepted_what_was_not_typed(
+    before: str, after: str, suggestion: str, n_typed: int, is_compared: bool
+) -> None:
+    n_typed = min(n_typed, len(suggestion))
+    rest = suggestion[n_typed:]
+    assume(not is_one_key(rest) and len(rest) >= 4)
+    desk = Desk.of(f"{before}‸{after}", suggestion)
+    for number, key in enumerate(suggestion[:n_typed]):
+        desk.edit(number, number, key)
+    edit = (len(before) + n_typed, len(before) + n_typed, rest)
+    if is_compared:
+        edit = difference(str(desk.text), before + suggestion + after)
+        assume(not is_one_key(edit[2]))
+
+    accepted = desk.edit(edit[0] - len(before), edit[1] - len(before), edit[2])
+
+    assert accepted == Accepted(True, True, len(rest), len(before), len(before) + len(suggestion))
