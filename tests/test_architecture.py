@@ -110,7 +110,7 @@ def test_a_package_sees_no_more_than_the_table_says(place: str) -> None:
         ("import treefill.text", {"torch", "numpy", "treefill.engine"}),
         (
             "import treefill.lsp",
-            {"torch", "tree_sitter", "transformers", "numpy", "pydantic", "treefill.completion"},
+            {"torch", "tree_sitter", "transformers", "numpy", "pydantic", "sqlite3", "treefill.completion"},
         ),
         (
             "from treefill.app import connection_for; connection_for({}, no_core=False).make_link()",

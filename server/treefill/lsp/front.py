@@ -183,7 +183,6 @@ class Front:
         )
         buffer = self._buffers.get(uri)
         assert buffer is not None
-        self.statistics.edited(before, buffer, edits)
         if uri in self._crashes:  # another text, another chance; but only one
             self._crashes[uri] = N_CRASHES_TO_QUARANTINE - 1
         if not buffer.is_in_step:
@@ -194,6 +193,7 @@ class Front:
             self._send(self._opening(buffer))
         else:
             self._send(Edits(uri, buffer.version, buffer.text.checksum, edits))
+        self.statistics.edited(before, buffer, edits)
 
     def lose_track(self, uri: str) -> None:
         """A change came that can't be followed: nothing is suggested until the whole text comes again."""
@@ -366,11 +366,11 @@ class Front:
 
     def _noted(self, request: FrontRequest, answer: FrontAnswer, explanation: dict[str, Any]) -> FrontAnswer:
         """The answer, kept for who asks how it came about; an older request's may come after a newer one's."""
-        self._count(request, answer, explanation)
         newest, _ = self._explained.get(request.uri, (0, {}))
         if self._buffers.get(request.uri) is not None and request.number >= newest:
             told = {"reason": answer.reason, "sentence": answer.sentence, **explanation}
             self._explained[request.uri] = request.number, told
+        self._count(request, answer, explanation)
         return answer
 
     def _count(self, request: FrontRequest, answer: FrontAnswer, explanation: dict[str, Any]) -> None:

@@ -109,7 +109,7 @@ class Recogniser:
         return self._accept_part(fate, part, edit)
 
     def told(self, length: int) -> Accepted | None:
-        """The editor says that a suggestion of this length was accepted, after the edit: None where that is known."""
+        """The editor says that a suggestion of this length was accepted; None where its edit has told that already."""
         fate = self._fate
         if fate is None or fate.is_accepted or length not in fate.lengths:
             return None

@@ -57,12 +57,15 @@ class Keeper:
         """A document was edited."""
         if self._is_on:
             self._observer.edited(before, after, edits)
+            if self._observer.has_to_judge:
+                self._write_later()
 
     def told_accepted(self, uri: str, length: int) -> None:
         """The editor says that a suggestion of this length was accepted."""
         buffer = self._get_buffer(uri)
         if self._is_on and buffer is not None:
             self._observer.told_accepted(buffer, length)
+            self._write_later()
 
     def closed(self, buffer: Buffer) -> None:
         """A document is about to be closed."""
