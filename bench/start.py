@@ -26,7 +26,7 @@ LIMIT_S = 30.0
 
 async def one_start(folder: Path) -> dict[str, Any]:
     """Start a server with a core of its own, and wait for its first suggestion."""
-    own = {"TREEFILL_RUNTIME_DIR": str(folder), "TREEFILL_CORE_LINGER_S": "0"}
+    own = {"TREEFILL_RUNTIME_DIR": str(folder), "TREEFILL_CORE_LINGER_S": "0", "TREEFILL_STATISTICS": "false"}
     os.environ.update(own)
     began = time.time()
     client = LanguageClient("treefill-bench", "1")

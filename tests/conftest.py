@@ -1,4 +1,4 @@
-"""What every test starts from: no setting of the user's, and warnings as errors (pyproject.toml)."""
+"""What every test starts from: no setting or statistics of the user's, and warnings as errors (pyproject.toml)."""
 
 import os
 from pathlib import Path
@@ -19,3 +19,4 @@ def _no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> None:
     for name in [name for name in os.environ if name.startswith("TREEFILL_") and name not in KEPT]:
         del os.environ[name]
     os.environ["TREEFILL_SETTINGS"] = str(Path(tmp_path_factory.mktemp("settings")) / "none.toml")
+    os.environ["TREEFILL_STATE_DIR"] = str(tmp_path_factory.mktemp("state"))

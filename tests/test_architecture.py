@@ -35,7 +35,8 @@ MAY_IMPORT = {
     "engine/torch_backend": {"errors", "engine", "models"},
     "models": {"errors", "models"},
     "core": {"errors", "logs", "core", "text", "completion", "engine.api", "syntax.languages"},
-    "lsp": {"errors", "logs", "lsp", "text", "core.link", "core.messages"},
+    "lsp": {"errors", "logs", "lsp", "text", "core.link", "core.messages", "statistics"},
+    "statistics": {"errors", "statistics", "text"},
     "evaluation": {"errors", "evaluation", "text", "syntax.languages", "completion", "engine.api"},
     "benchmarks": {
         "errors",
@@ -110,7 +111,7 @@ def test_a_package_sees_no_more_than_the_table_says(place: str) -> None:
         ("import treefill.text", {"torch", "numpy", "treefill.engine"}),
         (
             "import treefill.lsp",
-            {"torch", "tree_sitter", "transformers", "numpy", "pydantic", "treefill.completion"},
+            {"torch", "tree_sitter", "transformers", "numpy", "pydantic", "sqlite3", "treefill.completion"},
         ),
         (
             "from treefill.app import connection_for; connection_for({}, no_core=False).make_link()",

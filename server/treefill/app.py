@@ -170,6 +170,7 @@ def connection_for(
     `program` is what is started as `PROGRAM core …`, this one by default; both it and `open_engine` are for tests.
     """
     from treefill.core.link import Connection
+    from treefill.statistics import state_file
 
     allowed, complaints = without_protected(given)
     try:
@@ -195,6 +196,7 @@ def connection_for(
         settings.enabled,
         frozenset(settings.disabled_languages),
         complaints,
+        state_file(settings.state_dir) if settings.statistics else None,
     )
 
 

@@ -10,6 +10,7 @@ from treefill.commands.evaluate import eval_app
 from treefill.commands.model import model_app
 from treefill.commands.serve import core_command, serve_command
 from treefill.commands.settings import settings_command
+from treefill.commands.stats import stats_command
 
 cli = typer.Typer(
     name="treefill",
@@ -27,6 +28,7 @@ cli.add_typer(model_app, name="model")
 cli.add_typer(eval_app, name="eval")
 cli.add_typer(bench_app, name="bench")
 cli.command("settings")(settings_command)
+cli.command("stats")(stats_command)
 cli.command("doctor")(doctor_command)
 
 

@@ -15,6 +15,7 @@
     │   └── StoreBusy              another process holds the store's lock
     ├── EngineError                the model could not be run
     ├── CoreError                  the core process could not be reached or started
+    ├── StatisticsError            the numbers that are kept could not be read or written
     └── PeerError                  a program that is measured beside this one could not be used, or answers otherwise
 
 A completion never raises because there is nothing to suggest: it declines, with a reason.
@@ -84,6 +85,10 @@ class EngineError(TreefillError):
 
 class CoreError(TreefillError):
     """The core process could not be reached or started."""
+
+
+class StatisticsError(TreefillError):
+    """The numbers that are kept could not be read or written."""
 
 
 class PeerError(TreefillError):

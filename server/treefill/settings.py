@@ -118,6 +118,13 @@ class Settings(BaseSettings):
     runtime_dir: Path | None = Field(
         None, description="Where the core's socket lies; empty means the session's runtime folder."
     )
+    statistics: bool = Field(
+        True,
+        description="Count suggestions, acceptances and times on this machine; only numbers, never text.",
+    )
+    state_dir: Path | None = Field(
+        None, description="Where statistics are kept; empty means the system's folder for programs' state."
+    )
 
     @property
     def engine_hash(self) -> str:
@@ -157,7 +164,7 @@ REQUEST_SETTINGS = (
     "n_prefix_tokens", "n_suffix_tokens", "n_neighbour_tokens", "anchor", "secret_patterns",
 )  # fmt: skip
 PROTECTED_SETTINGS = (
-    "cache_dir", "model_sources", "runtime_dir", "secret_patterns",
+    "cache_dir", "model_sources", "runtime_dir", "state_dir", "secret_patterns",
     "threads", "n_context", "kv_cache_type", "kv_cache_mb", "kv_block_tokens",
     "request_limit_s", "unload_after_minutes", "core_linger_s",
 )  # fmt: skip

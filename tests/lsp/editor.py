@@ -321,6 +321,7 @@ def environment_in(folder: Path) -> dict[str, str]:
         "TREEFILL_TEST_RECORD": str(folder / "record.jsonl"),
         "TREEFILL_RUNTIME_DIR": str(folder / "run"),
         "TREEFILL_CACHE_DIR": str(folder / "cache"),
+        "TREEFILL_STATE_DIR": str(folder / "state"),
         "TREEFILL_SETTINGS": str(folder / "settings.toml"),
         "TREEFILL_CORE_LINGER_S": "0.5",
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),

@@ -907,3 +907,52 @@ def test_the_root_is_the_innermost_workspace_folder(folders: list[str], root: st
         assert desk.link.asks[-1].workspace_root == root
 
     at_a_desk(story)
+
+
+# Statistics.
+
+
+def test_what_becomes_of_a_suggestion_is_counted(tmp_path: Path) -> None:
+    async def story(desk: Desk) -> None:
+        await desk.connect(statistics_file=tmp_path / "state" / "statistics.sqlite")
+        nothing = await desk.ask()
+        desk.link.events.on_message(Answer(1, reason="inside-word"))
+        await nothing
+        asked = await desk.ask()
+        desk.link.answer(2)
+        await asked
+        desk.type("1 + 2", 4)
+        again = await desk.ask(uri="file:///w/not-open.py")
+        await again
+        desk.front.close_document(URI)
+
+        told = await desk.front.statistics.report()
+
+        assert told["languages"] == [
+            {
+                "language": "python",
+                "offered": 1,
+                "accepted": 1,
+                "partly_accepted": 0,
+                "characters_accepted": 5,
+            }
+        ]
+        assert told["declined"] == {"inside-word": 1}
+        assert told["latency_ms"]["decoded"]["n"] == 1
+        assert told["kept_share"] == 1
+
+    at_a_desk(story)
+
+
+def test_positions_are_counted_in_characters_whatever_the_editor_counts(tmp_path: Path) -> None:
+    async def story(desk: Desk) -> None:
+        await desk.connect(statistics_file=tmp_path / "statistics.sqlite")
+        desk.front.open(URI, "python", 2, "🙂🙂 = \n")
+        asked = await desk.ask(7)
+        desk.link.answer(1)
+        await asked
+        desk.type("1 + 2", 7)
+
+        assert (await desk.front.statistics.report())["total"]["accepted"] == 1
+
+    at_a_desk(story)

@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from treefill.statistics import StatisticsStore
 
 from tests.lsp.editor import ROOT
 
@@ -41,6 +43,7 @@ def session(folder: Path, encoding: str) -> dict[str, Any]:
         "TREEFILL_TEST_RECORD": str(folder / "record.jsonl"),
         "TREEFILL_RUNTIME_DIR": str(folder / "run"),
         "TREEFILL_CACHE_DIR": str(folder / "cache"),
+        "TREEFILL_STATE_DIR": str(folder / "state"),
         "TREEFILL_SETTINGS": str(folder / "settings.toml"),
         "TREEFILL_CORE_LINGER_S": "0.5",
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
@@ -55,7 +58,15 @@ def session(folder: Path, encoding: str) -> dict[str, Any]:
     log = folder / "state/nvim/lsp.log"
     assert result.exists(), run.stderr + run.stdout + (log.read_text() if log.exists() else "")
     seen: dict[str, Any] = json.loads(result.read_text("utf-8"))
-    return seen
+    return {**seen, "counted": counted_in(folder / "state" / "statistics.sqlite")}
+
+
+def counted_in(file: Path, within_s: float = 20) -> dict[str, int]:
+    """What the server has counted; it may be a moment later at its end than Neovim."""
+    deadline = time.monotonic() + within_s
+    while not (values := StatisticsStore(file).read()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return {name: n for (_, language, name), n in values.items() if language == "python"}
 
 
 @pytest.fixture(scope="module", params=["any", "utf-16", "utf-32"])
@@ -100,3 +111,11 @@ def test_suggestions_are_asked_for_and_taken_where_the_cursor_is(seen: dict[str,
     )
     assert in_a_string["buffer"].startswith(f's = "🙂🙂!"{ending}')
     assert "\r" not in in_a_string["item"]["insertText"]
+
+
+def test_suggestions_that_are_taken_are_told_from_neovims_edits(seen: dict[str, Any]) -> None:
+    counted = seen["counted"]
+
+    assert counted["offered"] == counted["accepted"] == 4, "two in each file"
+    assert counted["characters_accepted"] == 2 * len("1 + 2" + '🙂!"')
+    assert "partly_accepted" not in counted

@@ -35,7 +35,11 @@ class Editor:
     ) -> None:
         self._loop = asyncio.new_event_loop()
         self._folder = tempfile.TemporaryDirectory(prefix="treefill-bench-")
-        own = {"TREEFILL_RUNTIME_DIR": self._folder.name, "TREEFILL_CORE_LINGER_S": "0"}
+        own = {
+            "TREEFILL_RUNTIME_DIR": self._folder.name,
+            "TREEFILL_CORE_LINGER_S": "0",
+            "TREEFILL_STATISTICS": "false",
+        }
         self._client = LanguageClient("treefill-bench", "1")
         self._uri = ""
         self._version = 0

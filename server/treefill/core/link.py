@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from treefill.core.messages import Message, Open
@@ -56,3 +57,5 @@ class Connection:
     """Languages that nothing is suggested in."""
     complaints: tuple[str, ...] = ()
     """Sentences about settings that were not taken, for the user."""
+    statistics_file: Path | None = None
+    """Where suggestions are counted; None counts none."""

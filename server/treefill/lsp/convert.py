@@ -83,6 +83,12 @@ def counts_trigger_kinds_from_zero(params: Any) -> bool:
     return get(context, "triggerKind") == 0 or is_pair
 
 
+def accepted_from(argument: Any) -> tuple[str, int] | None:
+    """The document and the length of a suggestion that was accepted: `_inline_item` has put them into its command."""
+    uri, length = get(argument, "uri"), number_from(get(argument, "n_characters"))
+    return (uri, length) if isinstance(uri, str) and length is not None else None
+
+
 def opened_from(item: Any) -> Opened | None:
     """A text document item."""
     uri, language, text = get(item, "uri"), get(item, "languageId"), get(item, "text")

@@ -9,7 +9,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -31,6 +31,7 @@ from treefill.core.messages import (
 )
 from treefill.lsp.status import Status, StatusKeeper
 from treefill.lsp.typed_through import TypedThrough
+from treefill.statistics import Keeper, Shown
 from treefill.text import Buffer, BufferStore, Change, Edit, Position, PositionEncoding
 
 log = logging.getLogger(__name__)
@@ -85,6 +86,8 @@ class FrontRequest:
     neighbours: tuple[str, ...]
     refusal: tuple[str, str]
     """The reason and the sentence where nothing is even asked, else two empty texts."""
+    taken_s: float = field(default_factory=time.monotonic)
+    """When it came."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +121,7 @@ class Front:
         self._path_of = path_of
         self._buffers = BufferStore()
         self._typed_through = TypedThrough()
+        self.statistics = Keeper(self._buffers.get)
         self._pending: dict[int, _Pending] = {}
         self._running: dict[int, str] = {}
         """What the core has begun and not answered, with its document; nobody may wait for it any more."""
@@ -134,6 +138,7 @@ class Front:
     async def connect(self, connection: Connection) -> None:
         """Find a core, or start one, without waiting for it; one that other settings led to is left."""
         old, self._connection = self._connection, connection
+        self.statistics.keep_in(connection.statistics_file)
         for complaint in connection.complaints:
             self._tell_once(complaint)
         if old is None or old.options != connection.options:
@@ -146,7 +151,7 @@ class Front:
 
     async def close(self) -> None:
         """Answer what is pending with nothing, and leave the core."""
-        await self._leave("The server is ending.")
+        await asyncio.gather(self._leave("The server is ending."), self.statistics.close())
 
     async def _leave(self, sentence: str) -> None:
         for pending in list(self._pending.values()):
@@ -188,6 +193,7 @@ class Front:
             self._send(self._opening(buffer))
         else:
             self._send(Edits(uri, buffer.version, buffer.text.checksum, edits))
+        self.statistics.edited(before, buffer, edits)
 
     def lose_track(self, uri: str) -> None:
         """A change came that can't be followed: nothing is suggested until the whole text comes again."""
@@ -197,9 +203,12 @@ class Front:
 
     def close_document(self, uri: str) -> None:
         """Forget a document."""
-        if not self._buffers.close(uri):
+        buffer = self._buffers.get(uri)
+        if buffer is None:
             log.warning("A document was closed that is not open.")
             return
+        self.statistics.closed(buffer)
+        self._buffers.close(uri)
         self._forget(uri)
         self._cells.discard(uri)
         self._explained.pop(uri, None)
@@ -366,7 +375,24 @@ class Front:
             source = answer.items[0].source if answer.items else ""
             told = {"reason": answer.reason, "sentence": answer.sentence, "source": source, **explanation}
             self._explained[request.uri] = request.number, told
+        self._count(request, answer, explanation)
         return answer
+
+    def _count(self, request: FrontRequest, answer: FrontAnswer, explanation: dict[str, Any]) -> None:
+        if request.buffer is None:
+            return
+        text, encoding = request.buffer.text, self.encoding
+        items = [
+            Shown(
+                text.offset_at(item.start, encoding),
+                text.offset_at(item.end, encoding),
+                item.text,
+                item.source,
+            )
+            for item in answer.items
+        ]
+        ms = 1000 * (time.monotonic() - request.taken_s)
+        self.statistics.answered(request.buffer, items, answer.reason, explanation, ms)
 
     def _neighbours(self, uri: str, first: tuple[str, ...]) -> tuple[str, ...]:
         recent = (*first, *(other for other in reversed(self._buffers.uris()) if other != uri))

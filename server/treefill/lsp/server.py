@@ -34,6 +34,7 @@ from treefill.text import PositionEncoding
 log = logging.getLogger(__name__)
 
 EXPLAIN_COMMAND = "treefill.explain"
+STATISTICS_COMMAND = "treefill.statistics"
 CLOSE_LIMIT_S = 1.0
 SETTINGS_LIMIT_S = 1.0
 """An editor that has not told its settings by then is served with what there is."""
@@ -150,8 +151,9 @@ class Session:
             types.TEXT_DOCUMENT_INLINE_COMPLETION: self._take_inline,
             types.TEXT_DOCUMENT_COMPLETION: self._take_listed,
         }
-        self.server.command(convert.ACCEPTED_COMMAND)(partial(_take_note))
+        self.server.command(convert.ACCEPTED_COMMAND)(partial(self._accepted))
         self.server.command(EXPLAIN_COMMAND)(partial(self._explain))
+        self.server.command(STATISTICS_COMMAND)(partial(self._statistics))
 
     # What the editor says of itself.
 
@@ -307,6 +309,14 @@ class Session:
         uri = str(arguments[0]) if arguments else ""
         told = self._front.explain(uri)
         return {"markdown": as_markdown(uri, told)} if "markdown" in arguments[1:] else told
+
+    def _accepted(self, *arguments: Any) -> None:
+        accepted = convert.accepted_from(arguments[0] if arguments else None)
+        if accepted is not None:
+            self._front.statistics.told_accepted(*accepted)
+
+    async def _statistics(self, *_arguments: Any) -> dict[str, Any]:
+        return await self._front.statistics.report()
 
     # What the editor is told.
 

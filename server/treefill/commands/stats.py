@@ -1,0 +1,92 @@
+"""`treefill stats`: what became of the suggestions on this machine, in numbers."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from treefill.commands.options import AsJson
+from treefill.settings import load_settings
+from treefill.statistics import StatisticsStore, report_on, state_file
+
+N_DAYS_SHOWN = 14
+
+
+def stats_command(
+    as_json: AsJson = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Delete all numbers.")] = False,
+) -> None:
+    """Show how many suggestions were offered, accepted and kept, and how long they took. Only this machine knows."""
+    settings = load_settings().settings
+    store = StatisticsStore(state_file(settings.state_dir))
+    if forget:
+        was_there = store.forget()
+        sentence = f"{store.path} is removed" if was_there else f"There was nothing in {store.path}"
+        print(json.dumps({"file": str(store.path), "removed": was_there}) if as_json else sentence)
+        return
+    report = report_on(store.read().items())
+    if as_json:
+        print(json.dumps({"file": str(store.path), **report}))
+        return
+    console = Console()
+    if report["since"] is None:
+        console.print(Text("Nothing has been counted yet: editors count while you type in them."))
+    else:
+        _print(console, report)
+    if not settings.statistics:
+        console.print(Text("Nothing is counted at present: the setting statistics is false."))
+    console.print(Text(f"Only numbers, in {store.path}; --forget removes them.", "dim"))
+
+
+def _print(console: Console, report: dict[str, Any]) -> None:
+    console.print(_table("day", report["days"][-N_DAYS_SHOWN:]))
+    console.print(_table("language", report["languages"], report["total"]))
+    for name, told in _lines(report):
+        console.print(Text(f"{name}: ", "bold") + Text(told, ""))
+
+
+def _table(name: str, rows: list[dict[str, Any]], total: dict[str, Any] | None = None) -> Table:
+    table = Table(name)
+    for column in ("offered", "accepted", "in part", "characters saved"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(row[name], *_cells(row))
+    if total is not None:
+        table.add_section()
+        table.add_row("together", *_cells(total), style="bold")
+    return table
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    columns = ("offered", "accepted", "partly_accepted", "characters_accepted")
+    return [f"{row[column]:,}" for column in columns]
+
+
+def _lines(report: dict[str, Any]) -> list[tuple[str, str]]:
+    latency, cache = report["latency_ms"], report["cache"]
+    n_prompt = cache["reused_tokens"] + cache["evaluated_tokens"]
+    reused = _percent(cache["reused_tokens"] / n_prompt if n_prompt else None)
+    declined = ", ".join(f"{reason} {n:,}" for reason, n in report["declined"].items())
+    return [
+        ("Since", report["since"]),
+        ("Accepted", f"{_percent(report['acceptance_rate'])} of what was offered"),
+        ("Kept", f"{_percent(report['kept_share'])} of accepted characters, a minute later"),
+        ("Decoded answers", _times(latency["decoded"])),
+        ("Reused answers", _times(latency["reused"])),
+        ("Tokens", f"{reused} of {n_prompt:,} prompt tokens reused, {cache['decoded_tokens']:,} decoded"),
+        ("Answered with nothing", declined or "never"),
+    ]
+
+
+def _times(times: dict[str, Any]) -> str:
+    if not times["n"]:
+        return "none"
+    p50, p95, p99 = (f"{times[name]:,.3g}" for name in ("p50", "p95", "p99"))
+    return f"{times['n']:,}; half within {p50} ms, 95 % within {p95} ms, 99 % within {p99} ms"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"

@@ -1,0 +1,12 @@
+"""What becomes of suggestions, in numbers: how many were offered, accepted and kept, and how long they took.
+
+Counting is pure (`observer`, with `acceptance`, `kept`, `latency`, `counts`); `store` keeps the numbers in a file on
+this machine, and never a text; `keeper` joins the two for one editor session; `report` says what they come to.
+"""
+
+from treefill.statistics.keeper import Keeper
+from treefill.statistics.observer import Shown
+from treefill.statistics.report import report_on
+from treefill.statistics.store import StatisticsStore, state_file
+
+__all__ = ["Keeper", "Shown", "StatisticsStore", "report_on", "state_file"]
