@@ -88,7 +88,18 @@ class NeovimUser:
         for name in ("CONFIG", "DATA", "STATE", "CACHE"):
             environment[f"XDG_{name}_HOME"] = str(folder / name.lower())
         pipe = Path(__file__).with_name("neovim_pipe.lua")
-        command = [neovim(), "--headless", "--clean", "-n", "-l", pipe, neovim(), "--embed", "--headless", "-n"]
+        command = [
+            neovim(),
+            "--headless",
+            "--clean",
+            "-n",
+            "-l",
+            pipe,
+            neovim(),
+            "--embed",
+            "--headless",
+            "-n",
+        ]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=environment, text=True
         )
@@ -214,7 +225,9 @@ class NeovimUser:
 
     def wait_until_settled(self) -> None:
         """Wait until every key was dealt with and every request was answered."""
-        self.wait_for(lambda user: user.lua("return require('treefill.session').is_settled()"), "still waiting")
+        self.wait_for(
+            lambda user: user.lua("return require('treefill.session').is_settled()"), "still waiting"
+        )
 
     def state(self) -> dict[str, Any]:
         """For a failing test's message."""

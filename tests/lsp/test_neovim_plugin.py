@@ -120,13 +120,17 @@ def test_what_moves_down_behind_several_lines_is_shown_there(user: NeovimUser) -
 
 @pytest.mark.parametrize(
     ("blanks", "text", "shown"),
-    [("      ", "    x = 1", "    x = 1"), ("  ", "    x = 1", "    x = 1"), ("    ", "\tx = 1", "        x = 1")],
+    [
+        ("      ", "    x = 1", "    x = 1"),
+        ("  ", "    x = 1", "    x = 1"),
+        ("    ", "\tx = 1", "        x = 1"),
+    ],
     ids=["fewer", "more", "a tab"],
 )
 def test_an_items_own_indentation_takes_the_place_of_the_lines(
     user: NeovimUser, blanks: str, text: str, shown: str
 ) -> None:
-    user.open("a.py", "")
+    user.open("a.py", "", "setlocal tabstop=8")
     user.offer(item(text, 0, 0, len(blanks)))
 
     user.type("i" + blanks)
@@ -316,9 +320,10 @@ def test_a_word_that_reaches_into_text_right_of_the_cursor_doubles_nothing(user:
     user.wait_for(lambda user: user.ghost)
     user.offer_nothing_yet()
 
-    for text in ["f(x)", "f(x)(", "f(x)(y", "f(x)(y)"]:
+    for text, column in [("f(x)", 3), ("f(x)(", 5), ("f(x)(y", 6), ("f(x)(y)", 7)]:
         user.type("<C-Right>")
-        user.wait_for(lambda user, text=text: user.lines[0].startswith(text), text)
+        user.wait_for(lambda user, at=(0, column): user.cursor == at, text)
+        assert user.lines == [text]
         assert user.screen(1) == ["f(x)(y)"]
 
     assert user.lines == ["f(x)(y)"]
@@ -356,7 +361,9 @@ def test_several_are_gone_through(user: NeovimUser) -> None:
     user.wait_for_ghost(second)
     user.type("<M-]><Tab>")
     user.wait_for(lambda user: user.lines == [f"x = {third}"])
-    assert [context["context"]["triggerKind"] for context in user.sent("textDocument/inlineCompletion")][-2] == 1
+    assert [context["context"]["triggerKind"] for context in user.sent("textDocument/inlineCompletion")][
+        -2
+    ] == 1
 
 
 # Keys.
@@ -371,7 +378,9 @@ def test_tab_without_ghost_text_is_a_tab(user: NeovimUser) -> None:
     user.wait_for(lambda user: user.lines == ["a\tb"])
 
 
-def test_tab_in_the_indentation_indents_before_a_suggestion_that_is_indented_further(user: NeovimUser) -> None:
+def test_tab_in_the_indentation_indents_before_a_suggestion_that_is_indented_further(
+    user: NeovimUser,
+) -> None:
     user.open("a.py", "", "setlocal expandtab shiftwidth=4")
     user.offer(item("    x = 1", 0, 0, 0))
     user.type("i")
@@ -457,7 +466,9 @@ def test_a_dos_file_keeps_its_line_endings(user: NeovimUser) -> None:
     user.wait_for(lambda user: len(user.lines) == 5)
     user.command("write")
 
-    assert path.read_bytes() == f"def add(items):\n    {SUM}\nprint(add([1]))\n".replace("\n", "\r\n").encode()
+    assert (
+        path.read_bytes() == f"def add(items):\n    {SUM}\nprint(add([1]))\n".replace("\n", "\r\n").encode()
+    )
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
@@ -484,7 +495,9 @@ def test_letters_of_several_bytes_before_the_cursor(start: StartNeovim, encoding
 
 
 def test_file_types_and_buffers_can_be_left_out(start: StartNeovim) -> None:
-    user = start("require('treefill').setup({ filetypes = { markdown = false }, debounce_ms = 1 })\n", texts=["x"])
+    user = start(
+        "require('treefill').setup({ filetypes = { markdown = false }, debounce_ms = 1 })\n", texts=["x"]
+    )
     user.open("b.py", "")
     user.command(f"edit {user.folder / 'a.md'}")
     user.type("iHere <Esc>")
@@ -495,7 +508,10 @@ def test_file_types_and_buffers_can_be_left_out(start: StartNeovim) -> None:
 
     user.wait_for(lambda user: user.lines == ["z = "])
     assert user.sent("textDocument/inlineCompletion") == []
-    assert [Path(sent["textDocument"]["uri"]).name for sent in user.sent("textDocument/didOpen")] == ["b.py", "c.py"]
+    assert [Path(sent["textDocument"]["uri"]).name for sent in user.sent("textDocument/didOpen")] == [
+        "b.py",
+        "c.py",
+    ]
 
 
 def test_it_can_be_switched_off_and_on(user: NeovimUser) -> None:
@@ -588,7 +604,11 @@ def test_explain_tells_how_the_last_answer_came_about(user: NeovimUser) -> None:
 def test_the_status_is_there_for_a_status_line(user: NeovimUser) -> None:
     user.open("a.py", "")
 
-    assert user.lua("return require('treefill').status()") == {"kind": "Normal", "busy": False, "message": "ready"}
+    assert user.lua("return require('treefill').status()") == {
+        "kind": "Normal",
+        "busy": False,
+        "message": "ready",
+    }
     user.command("Treefill")
     user.command("Treefill nonsense")
     assert user.told[0] == "treefill: ready"
@@ -612,6 +632,25 @@ def test_checkhealth_finds_everything_in_order(user: NeovimUser) -> None:
     assert "OK accept: <Tab>" in report
     assert "WARN" not in report
     assert "ERROR" not in report
+
+
+def test_neovims_own_ghost_text_is_used_where_it_is_wanted_and_there(start: StartNeovim) -> None:
+    """Only what we hand over: a Neovim that has it could not be had."""
+    user = start(
+        "vim.lsp.inline_completion = { enable = function(...) _G.enabled = { ... } end, "
+        "get = function() return vim.g.has_ghost end }\n"
+        "require('treefill').setup({ use_builtin = true })\n"
+    )
+    user.open("a.txt", "")
+    assert user.lua("return _G.enabled") == [True, {"client_id": 1}]
+
+    user.command("let g:has_ghost = v:true")
+    user.type("ix = <Tab>")
+    user.wait_for(lambda user: user.lines == ["x = "])
+    user.command("let g:has_ghost = v:false")
+    user.type("<Tab>")
+    user.wait_for(lambda user: user.lines == ["x = \t"])
+    assert user.sent("textDocument/inlineCompletion") == []
 
 
 def test_a_wrong_option_is_refused_by_name(user: NeovimUser) -> None:

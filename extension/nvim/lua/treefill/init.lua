@@ -2,6 +2,10 @@
 
 local M = {}
 
+local function uses_builtin()
+  return require('treefill.config').uses_builtin()
+end
+
 --- Sets options; see |treefill-options|. Those that are not named keep their values.
 function M.setup(options)
   require('treefill.config').set(options)
@@ -19,6 +23,9 @@ end
 
 --- Takes the whole ghost text. As all functions here that act on it: false where there is none.
 function M.accept()
+  if uses_builtin() then
+    return vim.lsp.inline_completion.get()
+  end
   return require('treefill.session').accept()
 end
 
@@ -39,12 +46,20 @@ end
 
 --- Shows the next of several suggestions; asks for more where there is one.
 function M.next()
-  require('treefill.session').cycle(1)
+  if uses_builtin() then
+    vim.lsp.inline_completion.select({ count = 1 })
+  else
+    require('treefill.session').cycle(1)
+  end
 end
 
 --- Shows the one before.
 function M.previous()
-  require('treefill.session').cycle(-1)
+  if uses_builtin() then
+    vim.lsp.inline_completion.select({ count = -1 })
+  else
+    require('treefill.session').cycle(-1)
+  end
 end
 
 --- Asks now, also where nothing would be asked automatically.

@@ -1,5 +1,6 @@
 -- Keys: what can be mapped (`<Plug>(treefill-…)`), and the defaults, which take no key from anybody.
 
+local config = require('treefill.config')
 local session = require('treefill.session')
 
 local M = {}
@@ -59,6 +60,9 @@ end
 local function map_default(key, action, needs_ghost, before)
   local ours = ('<Cmd>lua require("treefill").%s()<CR>'):format(ACTIONS[action])
   vim.keymap.set('i', key, function()
+    if action == 'accept' and config.uses_builtin() and vim.lsp.inline_completion.get() then
+      return ''
+    end
     if not needs_ghost or is_for_us(key) then
       return ours
     end
