@@ -14,8 +14,11 @@ local status = nil
 -- By client id: every client until its process has ended, and those that were told to stop, whose end is no news.
 local is_running = {}
 local is_expected = {}
--- The file type that each buffer was opened with in its server.
+-- By buffer: the file type that its server was told; whether it may have been edited while it had no server; and the
+-- change whose text we have sent ourselves.
 local opened_as = {}
+local is_doubtful = {}
+local sent_tick = {}
 local on_ready = function() end
 
 local function tell(sentence)
@@ -24,8 +27,9 @@ local function tell(sentence)
   end)
 end
 
+-- A model is waited for until the first `ready`: what comes after `working` is an answer.
 local function set_status(new)
-  local was_ready = status and status.message == 'ready'
+  local was_ready = status and (status.message == 'ready' or status.message == 'working')
   status = new
   vim.schedule(function()
     api.nvim_exec_autocmds('User', { pattern = 'TreefillStatus', modeline = false })
@@ -63,6 +67,9 @@ end
 local function has_ended(client_id, code, signal)
   local was_expected = is_expected[client_id]
   is_expected[client_id], is_running[client_id] = nil, nil
+  for bufnr in pairs(opened_as) do
+    is_doubtful[bufnr] = true
+  end
   if was_expected or vim.v.exiting ~= vim.NIL then
     return
   end
@@ -172,8 +179,27 @@ function M.reopen(bufnr)
   local client = attached(bufnr)
   if client and (opened_as[bufnr] ~= vim.bo[bufnr].filetype or not is_wanted(bufnr)) then
     lsp.buf_detach_client(bufnr, client.id)
+    is_doubtful[bufnr] = true
   end
   M.attach(bufnr)
+end
+
+--- Sees to it that the server has a buffer's text. Neovim 0.11 no longer follows a buffer that was edited while no client
+--- was attached, as after a server's end: its `on_lines` is gone, and it believes that it is there.
+function M.bring_in_step(client, bufnr)
+  local tick = api.nvim_buf_get_changedtick(bufnr)
+  local known_tick = math.max(lsp.util.buf_versions[bufnr] or 0, sent_tick[bufnr] or 0)
+  if not is_doubtful[bufnr] or known_tick >= tick then
+    return
+  end
+  sent_tick[bufnr] = tick
+  local uri = vim.uri_from_bufnr(bufnr)
+  -- Any notification but an edit's sends the edits that Neovim still holds back: they belong before the whole text.
+  client:notify('textDocument/didFocus', { textDocument = { uri = uri } })
+  client:notify('textDocument/didChange', {
+    textDocument = { uri = uri, version = tick },
+    contentChanges = { { text = lsp._buf_get_full_text(bufnr) } },
+  })
 end
 
 --- Calls a function whenever the model has become ready.

@@ -113,6 +113,7 @@ local function ask(trigger_kind, take)
   if not client or not is_typing() then
     return
   end
+  client_of.bring_in_step(client, asked.bufnr)
   local number = n_asked
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   params.context = { triggerKind = trigger_kind }
