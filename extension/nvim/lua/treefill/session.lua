@@ -65,8 +65,10 @@ end
 
 -- Draws the current suggestion for the cursor where it is now; clears it where something else was typed.
 local function refresh()
-  local place = current() and suggestion_of.locate(current(), here().row, here().column)
-  if not place or shown.bufnr ~= api.nvim_get_current_buf() then
+  local now = here()
+  local is_here = shown and shown.bufnr == now.bufnr
+  local place = is_here and suggestion_of.locate(current(), now.row, now.column)
+  if not place then
     clear()
     return nil
   end
@@ -77,9 +79,9 @@ local function refresh()
 end
 
 -- An answer with what is on screen already, as while you type along, is no new suggestion.
-local function is_told_already(suggestion, place)
-  local before = current() and shown.place
-  return current() and current().is_told and before.rest == place.rest and before.right == place.right
+local function is_told_already(place)
+  local before = shown and shown.place
+  return before and current().is_told and before.rest == place.rest and before.right == place.right
 end
 
 local function show(suggestions, asked)
@@ -88,7 +90,7 @@ local function show(suggestions, asked)
     clear()
     return
   end
-  suggestions[1].is_told = is_told_already(suggestions[1], place)
+  suggestions[1].is_told = is_told_already(place)
   shown = { bufnr = asked.bufnr, suggestions = suggestions, number = 1, place = place }
   refresh()
 end

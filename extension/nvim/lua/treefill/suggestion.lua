@@ -60,6 +60,10 @@ function M.locate(suggestion, row, column)
   if is_before or row - suggestion.row > select(2, suggestion.text:gsub('\n', '')) then
     return nil
   end
+  local first_line = api.nvim_buf_get_lines(bufnr, suggestion.row, suggestion.row + 1, false)[1]
+  if not first_line or #first_line < suggestion.column then
+    return nil
+  end
   local typed =
     table.concat(api.nvim_buf_get_text(bufnr, suggestion.row, suggestion.column, row, column, {}), '\n')
   local lead, n_skipped = suggestion.lead, suggestion.n_skipped
