@@ -238,6 +238,23 @@ def test_it_goes_with_the_buffer(user: NeovimUser) -> None:
     assert user.ghost == []
 
 
+def test_it_goes_when_the_line_that_it_began_on_is_cut(user: NeovimUser) -> None:
+    user.open("a.txt", "")
+    user.offer(item("f(\n1)", 0, 4, 4))
+    user.type("ix = ")
+    user.wait_for_ghost("f(\n1)")
+    user.offer_nothing_yet()
+    user.type("f(<CR>")
+    user.wait_for_ghost("1)")
+
+    user.lua("vim.api.nvim_buf_set_lines(0, 0, 1, true, { '' })")
+    user.type("1")
+
+    user.wait_for_no_ghost()
+    user.wait_for(lambda user: user.lines[0] == "" and user.lines[1].endswith("1"))
+    assert "Error" not in user.lua("return vim.fn.execute('messages')")
+
+
 def test_a_late_answer_is_not_shown_where_the_text_is_another(user: NeovimUser) -> None:
     user.open("a.py", "")
     user.lua("_G.late = {}")
