@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -108,7 +109,7 @@ class NeovimUser:
         packages = self.folder / "data/nvim/site/pack/tests/start"
         for place in (packages, self.folder / "bin", self.folder / "config/nvim"):
             place.mkdir(parents=True, exist_ok=True)
-        (packages / "treefill").symlink_to(PLUGIN)
+        shutil.copytree(PLUGIN, packages / "treefill")
         (self.folder / "config/nvim/init.lua").write_text(RECORD_WHAT_IS_SENT + init, encoding="utf-8")
         program = self.folder / "bin/treefill"
         program.write_text(
