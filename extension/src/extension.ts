@@ -52,7 +52,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.extensions.onDidChange(() => item.show()),
   );
 
-  const told = new Set(SCHEMES);
+  const told = new Set([...SCHEMES, "output", "treefill"]); // our own pages and logs are no news
   function tellScheme(scheme: string): void {
     if (told.has(scheme)) return;
     told.add(scheme);

@@ -6,19 +6,21 @@ const SCHEME = "treefill";
 
 export class Pages implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly texts = new Map<string, string>();
-  private readonly changed = new vscode.EventEmitter<vscode.Uri>();
-  private readonly registration = vscode.workspace.registerTextDocumentContentProvider(SCHEME, this);
-  readonly onDidChange = this.changed.event;
+  private nShown = 0;
+  private readonly subscriptions = vscode.Disposable.from(
+    vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+    vscode.workspace.onDidCloseTextDocument(({ uri }) => this.texts.delete(uri.toString())),
+  );
 
   provideTextDocumentContent(uri: vscode.Uri): string {
-    return this.texts.get(uri.path) ?? "";
+    return this.texts.get(uri.toString()) ?? "";
   }
 
-  /** Shows a Markdown text beside what is being edited; a page of the same name is replaced. */
+  /** Shows a Markdown text beside what is being edited, in place of the page before. */
   async show(name: string, markdown: string): Promise<void> {
-    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${name}.md` });
-    this.texts.set(uri.path, markdown);
-    this.changed.fire(uri);
+    // A page of its own each time: of one that has just been closed, the editor may still have the old text.
+    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${name}.md`, query: String(++this.nShown) });
+    this.texts.set(uri.toString(), markdown);
     const document = await vscode.workspace.openTextDocument(uri);
     await vscode.window.showTextDocument(document, {
       viewColumn: vscode.ViewColumn.Beside,
@@ -28,7 +30,6 @@ export class Pages implements vscode.TextDocumentContentProvider, vscode.Disposa
   }
 
   dispose(): void {
-    this.registration.dispose();
-    this.changed.dispose();
+    this.subscriptions.dispose();
   }
 }

@@ -43,6 +43,15 @@ QUIET: dict[str, Any] = {
 All are in the form of today: VS Code rewrites a settings.json that has older ones.
 """
 
+_MANIFEST = json.loads((Path(__file__).parents[2] / "extension" / "package.json").read_text())
+MACHINE_SETTINGS = frozenset(
+    name
+    for part in _MANIFEST["contributes"]["configuration"]
+    for name, schema in part["properties"].items()
+    if schema["scope"] == "machine"
+)
+"""What only the user of the machine can set that the extension runs on."""
+
 OWNER = "E2E_CODE_SERVER"
 """An environment variable by which whatever a server has started is found again, also what outlived its parent."""
 
@@ -95,10 +104,21 @@ class CodeServer:
     def write_settings(
         self, settings: Mapping[str, Any], keybindings: Sequence[Mapping[str, Any]] = ()
     ) -> None:
-        """The user's settings.json and keybindings.json, for windows to come; those that are open often miss it."""
-        user = self.user_data / "User"
-        (user / "settings.json").write_text(json.dumps(QUIET | dict(settings), indent=2))
-        (user / "keybindings.json").write_text(json.dumps(list(keybindings), indent=2))
+        """The user's settings.json and keybindings.json."""
+        for path, text in self.settings_files(settings).items():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        (self.user_data / "User" / "keybindings.json").write_text(json.dumps(list(keybindings), indent=2))
+
+    def settings_files(self, settings: Mapping[str, Any]) -> dict[Path, str]:
+        """The two files that settings stand in: in a window whose files are another machine's, as a browser's are, what
+        is of scope `machine` is not taken from the user's own."""
+        of_machine = {name: value for name, value in settings.items() if name in MACHINE_SETTINGS}
+        others = {name: value for name, value in settings.items() if name not in MACHINE_SETTINGS}
+        return {
+            self.user_data / "User" / "settings.json": json.dumps(QUIET | others, indent=2),
+            self.user_data / "Machine" / "settings.json": json.dumps(of_machine, indent=2),
+        }
 
     def url(self, folder: Path, file: str) -> str:
         """The page that opens a folder and a file in it."""

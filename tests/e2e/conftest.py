@@ -1,5 +1,6 @@
 """Workbenches for tests: on a server that all tests share, or on one of a test's own."""
 
+import itertools
 import re
 import sys
 import tempfile
@@ -30,6 +31,8 @@ VSIX = Path(__file__).parents[2] / "dist" / "treefill.vsix"
 STATUS = "treefill.treefill.treefill.status"
 """The extension's status item."""
 INTERPRETER = {"treefill.interpreter": sys.executable}
+SETTINGS = INTERPRETER | {"editor.autoClosingBrackets": "never", "editor.autoClosingQuotes": "never"}
+CLOSE_ALL = [{"key": "f12", "command": "workbench.action.closeAllEditors"}]
 STUB = Path(__file__).with_name("stub_extension")
 FAILED = pytest.StashKey[bool]()
 
@@ -130,14 +133,36 @@ def start_treefill(
 
 
 @pytest.fixture(scope="session")
-def treefill_server(start_treefill: StartCodeServer) -> CodeServer:
-    """One for all tests that need none of their own."""
-    return start_treefill()
+def window(
+    browser: Browser, start_treefill: StartCodeServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Workbench]:
+    """One window with the extension and the real model, for all tests that need none of their own."""
+    folder = write_files(tmp_path_factory.mktemp("workspace"), {"readme.txt": ""})
+    workbench = Workbench(
+        start_treefill(),
+        browser,
+        folder,
+        "readme.txt",
+        settings=SETTINGS,
+        keybindings=CLOSE_ALL,
+        name="window",
+    )
+    yield workbench
+    workbench.close()
 
 
 @pytest.fixture
-def open_editor(open_workbench: OpenWorkbench, treefill_server: CodeServer) -> OpenWorkbench:
-    """Workbenches with the extension, the server of this checkout, and the real model ready."""
+def open_editor(
+    request: pytest.FixtureRequest,
+    open_workbench: OpenWorkbench,
+    start_treefill: StartCodeServer,
+    tmp_path: Path,
+) -> Iterator[OpenWorkbench]:
+    """A window with the extension, the server of this checkout and the real model ready, and these files.
+
+    It is the one that tests share, unless a test has settings or a server of its own.
+    """
+    shared: list[Workbench] = []
 
     def open_one(
         files: Mapping[str, str | bytes],
@@ -146,16 +171,28 @@ def open_editor(open_workbench: OpenWorkbench, treefill_server: CodeServer) -> O
         keybindings: Keybindings = (),
         server: CodeServer | None = None,
     ) -> Workbench:
-        workbench = open_workbench(
-            files,
-            settings=INTERPRETER | dict(settings or {}),
-            keybindings=keybindings,
-            server=server or treefill_server,
-        )
+        if settings is None and server is None:
+            workbench: Workbench = request.getfixturevalue("window")
+            shared.append(workbench)
+            workbench.name = re.sub(r"\W+", "-", request.node.name)
+            workbench.has_evidence = False
+            folder = write_files(workbench.root / f"test-{next(_numbers)}", files)
+            workbench.enter(folder, next(iter(files)))
+        else:
+            settings = SETTINGS | dict(settings or {})
+            server = server or start_treefill()
+            workbench = open_workbench(files, settings=settings, keybindings=keybindings, server=server)
         wait_for_ready(workbench)
         return workbench
 
-    return open_one
+    yield open_one
+    for workbench in shared:
+        if request.node.stash.get(FAILED, False) and not workbench.has_evidence:
+            workbench.keep_evidence()
+        workbench.close_files("F12")
+
+
+_numbers = itertools.count()
 
 
 def wait_for_ready(workbench: Workbench) -> None:

@@ -8,8 +8,6 @@ from tests.e2e.workbench import BUILD, Workbench
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-AS_TYPED = {"editor.autoClosingBrackets": "never", "editor.autoClosingQuotes": "never"}
-
 PLACES = {
     "area.py": ("def rectangle_area(width, height):\n    return ", "width * height"),
     "area.cpp": ("int add(int a, int b) {\n    return ", "a + b;"),
@@ -26,7 +24,7 @@ def type_at_end(workbench: Workbench, text: str) -> None:
 @pytest.mark.parametrize("file", PLACES)
 def test_a_suggestion_comes_and_tab_writes_it_into_the_file(open_editor: OpenWorkbench, file: str) -> None:
     text, expected = PLACES[file]
-    editor = open_editor({file: text[:-1]}, settings=AS_TYPED)
+    editor = open_editor({file: text[:-1]})
 
     type_at_end(editor, text[-1])
     ghost = editor.wait_for_ghost()
@@ -40,7 +38,7 @@ def test_a_suggestion_comes_and_tab_writes_it_into_the_file(open_editor: OpenWor
 
 def test_a_suggestion_is_taken_word_by_word_and_given_back_by_undo(open_editor: OpenWorkbench) -> None:
     text, _ = PLACES["area.py"]
-    editor = open_editor({"area.py": text[:-1]}, settings=AS_TYPED)
+    editor = open_editor({"area.py": text[:-1]})
 
     type_at_end(editor, text[-1])
     editor.wait_for_ghost("width * height")
@@ -57,7 +55,7 @@ def test_a_suggestion_is_taken_word_by_word_and_given_back_by_undo(open_editor: 
 
 def test_a_suggestion_of_several_lines_is_taken_line_by_line(open_editor: OpenWorkbench) -> None:
     text = "def factorial(n):\n    "
-    editor = open_editor({"factorial.py": text}, settings=AS_TYPED)
+    editor = open_editor({"factorial.py": text})
 
     editor.press("Control+End", "Alt+Backslash")
     ghost = editor.wait_for_ghost()
@@ -76,7 +74,7 @@ def test_who_types_along_keeps_the_suggestion_and_who_types_against_it_does_not(
     open_editor: OpenWorkbench,
 ) -> None:
     text, _ = PLACES["area.py"]
-    editor = open_editor({"area.py": text[:-1]}, settings=AS_TYPED)
+    editor = open_editor({"area.py": text[:-1]})
 
     type_at_end(editor, text[-1])
     editor.wait_for_ghost("width * height")
@@ -93,7 +91,7 @@ def test_a_file_that_is_left_while_its_suggestion_is_made_stays_as_it_was_typed(
     open_editor: OpenWorkbench,
 ) -> None:
     text, _ = PLACES["area.py"]
-    editor = open_editor({"area.py": text[:-1], "other.py": "x = 1\n"}, settings=AS_TYPED)
+    editor = open_editor({"area.py": text[:-1], "other.py": "x = 1\n"})
 
     type_at_end(editor, text[-1])
     editor.open_file("other.py")
@@ -106,7 +104,7 @@ def test_a_file_that_is_left_while_its_suggestion_is_made_stays_as_it_was_typed(
 
 
 def test_suggestions_are_asked_for_by_hand_and_cycled_through(open_editor: OpenWorkbench) -> None:
-    editor = open_editor({"names.py": "def greet(name):\n    print("}, settings=AS_TYPED)
+    editor = open_editor({"names.py": "def greet(name):\n    print("})
 
     editor.press("Control+End", "Alt+Backslash")
     seen = {editor.wait_for_ghost()}
@@ -124,7 +122,7 @@ def test_nothing_needs_an_api_that_is_not_stable(
     open_editor: OpenWorkbench, start_treefill: StartCodeServer
 ) -> None:
     text, _ = PLACES["area.py"]
-    editor = open_editor({"area.py": text[:-1]}, settings=AS_TYPED, server=start_treefill(proposals="none"))
+    editor = open_editor({"area.py": text[:-1]}, server=start_treefill(proposals="none"))
 
     type_at_end(editor, text[-1])
     editor.wait_for_ghost("width * height")
@@ -148,7 +146,7 @@ def test_the_time_from_a_key_to_its_ghost_text_is_measured_beside_a_stubs(
     stub.wait_for_status("e2e.stub.counts", "answered")
     of_stub = measure(stub, "x" * 21)
     text, _ = PLACES["area.py"]
-    editor = open_editor({"area.py": text[:-1]}, settings=AS_TYPED)
+    editor = open_editor({"area.py": text[:-1]})
     type_at_end(editor, text[-1])
     editor.wait_for_ghost("width * height")
     of_treefill = measure(editor, "width * heigh")

@@ -18,7 +18,7 @@ import psutil
 from playwright.sync_api import Browser, Locator
 from playwright.sync_api import Error as PlaywrightError
 
-from tests.e2e.code_server import QUIET, CodeServer, command_line
+from tests.e2e.code_server import CodeServer, command_line
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "e2e"
 SCREENSHOTS = BUILD / "screenshots"
@@ -82,6 +82,8 @@ class Workbench:
         name: str = "workbench",
     ) -> None:
         self.server = server
+        self.root = folder
+        """The folder that the window has open."""
         self.folder = folder
         self.file = file
         self.name = name
@@ -106,12 +108,35 @@ class Workbench:
 
     # The editor.
 
+    def enter(self, folder: Path, file: str) -> None:
+        """Go on with a file of a folder within the one that is open; names of files are from there on told from it."""
+        self.folder, self.file = folder, file
+        self.open_file(file)
+
+    def close_files(self, key: str) -> None:
+        """Close all files by a key that is bound to that, and save none that has no name."""
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("Control+k")
+        self.page.keyboard.press("s")
+        self.page.keyboard.press(key)
+        tabs = self.page.locator(".part.editor .tab")
+        leave = self.page.get_by_role("button", name="Don't Save")
+
+        def are_closed() -> bool:
+            if leave.count():
+                leave.first.click()
+            return tabs.count() == 0
+
+        self.wait_until(are_closed, "all files to be closed")
+
     def open_file(self, file: str) -> None:
         """Another file of the folder, by Quick Open."""
         with self._waiting_for(f"{file} to open"):
-            self._fill_quick_input("Control+p", file)
-            self._rows().filter(has_text=Path(file).name).first.wait_for()
-            self.page.keyboard.press("Enter")
+            self._fill_quick_input("Control+p", str(self.folder / file))
+            rows = self._rows().filter(has_text=Path(file).name)
+            # Files of the same name that were open before are offered, too.
+            rows = rows if self.folder == self.root else rows.filter(has_text=self.folder.name)
+            rows.first.click()
             self._wait_for_file(file)
 
     def type(self, text: str, *, key_ms: float = 0) -> None:
@@ -171,7 +196,7 @@ class Workbench:
         """A command, by its whole title in the command palette: `Developer: Reload Window`."""
         with self._waiting_for(f"the command {title!r}"):
             self._fill_quick_input("F1", f">{title}")
-            label = re.compile(rf"^{re.escape(title)}(,|$)")
+            label = re.compile(rf"^{re.escape(title)}(,| \(|$)")
             # The list is filled as it is typed, so the first row is not yet what Enter would take.
             rows = self._rows()
             self.wait_until(
@@ -182,17 +207,23 @@ class Workbench:
 
     def change_settings(self, changes: Mapping[str, Any]) -> None:
         """Change some of the user's settings as the user does, in settings.json; then come back to the file."""
+        before = self.server.settings_files(self._settings)
         self._settings |= changes
-        text = json.dumps(QUIET | self._settings)
-        self.run_command("Preferences: Open User Settings (JSON)")
+        for path, text in self.server.settings_files(self._settings).items():
+            if text != before[path]:
+                whose = "User" if path.parent.name == "User" else "Remote"
+                self._type_settings(f"Preferences: Open {whose} Settings (JSON)", path, text)
+
+    def _type_settings(self, command: str, path: Path, text: str) -> None:
+        self.run_command(command)
         with self._waiting_for("settings.json"):
             self.page.locator(".monaco-modal-editor-block .monaco-editor.focused").wait_for()
+        text = json.dumps(json.loads(text))  # in one line: new lines would be indented as they are typed
         self.press("Control+a")
         self.page.keyboard.insert_text(text)
         self.press("Control+Shift+End", "Delete")  # brackets and quotes that VS Code has closed on the way
         self.press("Control+s")
-        saved = self.server.user_data / "User" / "settings.json"
-        self.wait_until(lambda: saved.read_text() == text, "settings.json to be saved")
+        self.wait_until(lambda: path.read_text() == text, "settings.json to be saved")
         self._close_modal()
 
     def status_text(self, item: str) -> str | None:
