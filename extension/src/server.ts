@@ -7,7 +7,6 @@ import {
   LanguageClient,
   ShowMessageNotification,
   MessageType,
-  type ErrorHandler,
 } from "vscode-languageclient/node";
 
 import type { Log } from "./log";
@@ -36,6 +35,13 @@ export interface ServerHost {
   isPaused(): boolean;
   onPhase(phase: Phase): void;
   onMissing(sentence: string): void;
+}
+
+/** A client that leaves it to us what a user is told of its errors. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
 }
 
 export class Server implements vscode.Disposable {
@@ -101,16 +107,16 @@ export class Server implements vscode.Disposable {
     client.onNotification(ShowMessageNotification.type, ({ type, message }) => void this.show(type, message));
     try {
       await client.start();
-      this.host.onPhase({ kind: "running", server: STARTING });
     } catch (error) {
-      if (this.client === client) this.giveUp(`The server could not be started: ${String(error)}`);
+      this.host.log.error(`The server could not be started: ${String(error)}`);
+      this.followEnd(client);
     }
   }
 
   private newClient(executable: string): LanguageClient {
     const { environment } = this.host.settings();
     const env = { ...process.env, ...environment, PYTHONPATH: undefined };
-    return new LanguageClient(
+    const client: LanguageClient = new QuietClient(
       "treefill",
       "treefill",
       { command: executable, args: ["-m", "treefill", "serve"], options: { cwd: this.host.folder, env } },
@@ -118,7 +124,13 @@ export class Server implements vscode.Disposable {
         documentSelector: SCHEMES.map((scheme) => ({ scheme })),
         initializationOptions: { statusNotifications: true },
         outputChannel: this.host.log,
-        errorHandler: this.errorHandler(),
+        errorHandler: {
+          error: () => ({ action: ErrorAction.Continue, handled: true }),
+          closed: () => {
+            this.followEnd(client);
+            return { action: CloseAction.DoNotRestart, handled: true };
+          },
+        },
         initializationFailedHandler: () => false,
         middleware: {
           provideInlineCompletionItems: (document, position, context, token, next) =>
@@ -129,20 +141,20 @@ export class Server implements vscode.Disposable {
         },
       },
     );
+    return client;
   }
 
-  private errorHandler(): ErrorHandler {
-    return {
-      error: () => ({ action: ErrorAction.Continue, handled: true }),
-      closed: () => {
-        if (this.crashes.mayRestart(Date.now())) {
-          this.host.log.warn("The server has ended unexpectedly; it is started again.");
-          return { action: CloseAction.Restart, handled: true };
-        }
-        this.giveUp("The server has ended unexpectedly several times within minutes; it is not started again.");
-        return { action: CloseAction.DoNotRestart, handled: true };
-      },
-    };
+  /** The server has ended without being asked to: it is found and started anew, but not for ever. */
+  private followEnd(client: LanguageClient): void {
+    if (this.client !== client) return; // it was ended, or its end has been followed already
+    this.client = undefined;
+    if (this.crashes.mayRestart(Date.now())) {
+      this.host.log.warn("The server has ended unexpectedly; it is started again.");
+      this.host.onPhase({ kind: "starting" });
+      void this.restarts.run();
+    } else {
+      this.giveUp("The server has ended unexpectedly several times within minutes; it is not started again.");
+    }
   }
 
   private giveUp(sentence: string): void {

@@ -35,6 +35,7 @@ QUIET: dict[str, Any] = {
     "telemetry.telemetryLevel": "off",
     "update.mode": "none",
     "window.restoreWindows": "none",
+    "workbench.editorLargeFileConfirmation": 100,  # megabytes
     "workbench.secondarySideBar.defaultVisibility": "hidden",
     "workbench.startupEditor": "none",
 }

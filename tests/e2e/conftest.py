@@ -32,6 +32,8 @@ STATUS = "treefill.treefill.treefill.status"
 """The extension's status item."""
 INTERPRETER = {"treefill.interpreter": sys.executable}
 SETTINGS = INTERPRETER | {"editor.autoClosingBrackets": "never", "editor.autoClosingQuotes": "never"}
+CORE_LINGER_S = "10"
+"""The setting's default; these tests' cores end sooner."""
 CLOSE_ALL = [{"key": "f12", "command": "workbench.action.closeAllEditors"}]
 STUB = Path(__file__).with_name("stub_extension")
 FAILED = pytest.StashKey[bool]()
@@ -122,7 +124,8 @@ def start_treefill(
     servers: list[CodeServer] = []
 
     def start(*more: Path, **options: Any) -> CodeServer:
-        environment = {"TREEFILL_RUNTIME_DIR": str(runtime_dir), **options.pop("environment", {})}
+        own = {"TREEFILL_RUNTIME_DIR": str(runtime_dir), "TREEFILL_CORE_LINGER_S": "1"}
+        environment = own | options.pop("environment", {})
         folder = tmp_path_factory.mktemp("treefill")
         servers.append(CodeServer(folder, [treefill_vsix, *more], environment=environment, **options))
         return servers[-1]

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tests.e2e.code_server import command_line
-from tests.e2e.conftest import STATUS, OpenWorkbench, StartCodeServer, wait_for_ready
+from tests.e2e.conftest import CORE_LINGER_S, STATUS, OpenWorkbench, StartCodeServer, wait_for_ready
 from tests.e2e.workbench import BUILD, Workbench
 from tests.helpers.tiny_model import tiny_model
 
@@ -73,9 +73,10 @@ def test_a_server_that_dies_at_once_is_given_up_with_one_message(
 
 
 def test_a_server_that_is_killed_comes_again_until_it_is_too_often(open_editor: OpenWorkbench) -> None:
-    editor = open_editor({"area.py": TEXT})
+    editor = open_editor({"area.py": TEXT}, settings={})
     for _ in range(3):
         kill_front(editor)
+        editor.wait_until(lambda: len(fronts(editor)) == 1, "another server")
         wait_for_ready(editor)
     kill_front(editor)
 
@@ -137,7 +138,7 @@ def test_a_large_file_is_left_alone_and_the_editor_stays_quick(open_editor: Open
 def test_closing_the_last_window_ends_front_and_core(
     open_workbench: OpenWorkbench, start_treefill: StartCodeServer
 ) -> None:
-    server = start_treefill()
+    server = start_treefill(environment={"TREEFILL_CORE_LINGER_S": CORE_LINGER_S})
     editor = open_workbench(
         {"area.py": TEXT}, settings={"treefill.interpreter": sys.executable}, server=server
     )
