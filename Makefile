@@ -28,8 +28,8 @@ wheel-test: setup models
 	@$(BIN)/python -m pytest -q -m wheel --timeout 900
 
 # Needs Chromium and npm, and 0.8 GB in build/e2e; screenshots and the logs of what failed are kept there.
-e2e: e2e-tools
-	@echo "== a real VS Code workbench in a headless browser (five minutes)"
+e2e: e2e-tools vsix models
+	@echo "== a real VS Code workbench in a headless browser (ten minutes)"
 	@$(BIN)/python -m pytest -q -m e2e
 
 e2e-tools: setup

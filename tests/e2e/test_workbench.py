@@ -1,33 +1,16 @@
 """The harness itself, with an extension that answers at once: what a user sees is what the tests read."""
 
-import signal
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.conftest import OpenWorkbench, StartCodeServer
-from tests.e2e.workbench import FAILED, SCREENSHOTS, Notification
+from tests.e2e.workbench import FAILED, SCREENSHOTS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 STUB = "e2e.stub.counts"
 """The stub's status bar item, which stands there once the stub answers."""
-
-
-def test_ghost_text_follows_a_key_and_tab_writes_it_into_the_file(open_workbench: OpenWorkbench) -> None:
-    workbench = open_workbench({"a.py": "x = "})
-    workbench.wait_for_status(STUB, "answered 0")
-
-    workbench.press("Control+End")
-    workbench.type("1 + ")
-    workbench.wait_for_ghost("answered")
-    assert workbench.lines() == ["x = 1 + "]
-    assert (workbench.folder / "a.py").read_bytes() == b"x = "
-    assert workbench.screenshot("ghost-text").stat().st_size > 10_000
-    workbench.press("Tab")
-
-    workbench.wait_for_status(STUB, "accepted 1")
-    assert workbench.saved() == b"x = 1 + answered"
 
 
 def test_ghost_text_of_several_lines_stands_before_what_it_moves(open_workbench: OpenWorkbench) -> None:
@@ -41,59 +24,6 @@ def test_ghost_text_of_several_lines_stands_before_what_it_moves(open_workbench:
     workbench.press("Tab")
 
     assert workbench.saved() == b"f( 1,\n    second,\n    third)\n"
-
-
-def test_escape_hides_ghost_text_and_the_file_stays(open_workbench: OpenWorkbench) -> None:
-    workbench = open_workbench({"a.txt": "", "b.txt": "another\n"})
-    workbench.wait_for_status(STUB, "answered")
-
-    workbench.type("a")
-    workbench.wait_for_ghost()
-    workbench.press("Escape")
-    workbench.wait_for_no_ghost()
-    workbench.assert_no_ghost_for(0.5)
-    assert workbench.saved() == b"a"
-
-    workbench.open_file("b.txt")
-    assert workbench.lines()[0] == "another"
-    workbench.type("b")
-    workbench.wait_for_ghost("answered")
-
-
-def test_keybindings_and_settings_are_the_tests_own(open_workbench: OpenWorkbench) -> None:
-    keybindings = [{"key": "f9", "command": "editor.action.inlineSuggest.acceptNextLine"}]
-    workbench = open_workbench(
-        {"a.txt": ""}, settings={"stub.text": "one\ntwo\nthree"}, keybindings=keybindings
-    )
-    workbench.wait_for_status(STUB, "answered")
-
-    workbench.type(" ")
-    workbench.wait_for_ghost("one\ntwo\nthree")
-    workbench.press("F9")
-
-    workbench.wait_until(lambda: workbench.lines()[0] == " one", "the first line to be accepted")
-    workbench.press("Escape")
-
-    workbench.change_settings({"stub.text": "another"})
-
-    workbench.wait_for_status(STUB, "suggests another")
-    workbench.type(" ")
-    workbench.wait_for_ghost("another")
-
-
-def test_messages_dialogs_and_tooltips_are_read(open_workbench: OpenWorkbench) -> None:
-    workbench = open_workbench({"a.txt": ""})
-    workbench.wait_for_status(STUB, "answered 0")
-    assert workbench.status_tooltip(STUB) == "0 answered"
-
-    workbench.run_command("Stub: Greet")
-    assert workbench.wait_for_notification("Hello") == Notification("info", "Hello from the stub", ())
-    workbench.dismiss_notifications()
-
-    workbench.run_command("Stub: Ask")
-    assert "Shall it be?" in workbench.dialog_text()
-    workbench.click_button("Yes, it shall")
-    workbench.wait_for_notification("The answer was Yes, it shall")
 
 
 def test_an_extension_starts_again_with_its_host(open_workbench: OpenWorkbench) -> None:
@@ -122,22 +52,6 @@ def test_nothing_runs_on_after_closing(
     assert {process.pid for process in server.processes()} == before
     server.stop()
     assert server.processes() == []
-
-
-def test_a_folder_that_is_not_trusted_is_trusted_on_its_page(
-    open_workbench: OpenWorkbench, start_code_server: StartCodeServer, stub_vsix: Path
-) -> None:
-    server = start_code_server(stub_vsix, is_trusting=False)
-    workbench = open_workbench({"a.txt": ""}, server=server)
-    workbench.wait_for_status("status.workspaceTrust", "Restricted Mode")
-    workbench.type("a")
-    workbench.assert_no_ghost_for(1)
-
-    workbench.trust_folder()
-
-    workbench.wait_for_status(STUB, "answered")
-    workbench.type("b")
-    workbench.wait_for_ghost("answered")
 
 
 def test_without_proposed_api_stable_providers_answer_and_proposed_ones_are_refused(
@@ -170,9 +84,3 @@ def test_what_is_waited_for_in_vain_is_told_and_kept(open_workbench: OpenWorkben
     assert screenshot.stat().st_size > 10_000
     logs = [path.name for path in (FAILED / workbench.name).rglob("*.log")]
     assert {"code-server.log", "remoteexthost.log"} <= set(logs)
-
-
-def test_a_server_that_is_killed_leaves_nothing_either(start_code_server: StartCodeServer) -> None:
-    server = start_code_server()
-    server.process.send_signal(signal.SIGKILL)
-    server.stop()
