@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import treefill
-from treefill.settings import ENGINE_SETTINGS, PROTECTED_SETTINGS
+from treefill.settings import ENGINE_SETTINGS, PROTECTED_SETTINGS, Settings
 
 from scripts.extension_lock import LEFT_OUT, LOCK, name_of, requirements
 from scripts.extension_settings import PACKAGE, camel_case, with_settings
@@ -38,6 +38,30 @@ def test_the_version_is_the_servers() -> None:
 @pytest.mark.parametrize("name", [*PROTECTED_SETTINGS, *ENGINE_SETTINGS, "interpreter"])
 def test_g22_a_workspace_sets_nothing_that_names_a_program_or_path_or_takes_memory(name: str) -> None:
     assert settings()[f"treefill.{camel_case(name)}"]["scope"] == "machine"
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_what_the_editor_shows_as_a_settings_default_is_what_the_server_takes(name: str) -> None:
+    schema = settings()[f"treefill.{camel_case(name)}"]
+    given = {} if schema["type"] == "string" and not schema["default"] else {name: schema["default"]}
+    assert getattr(Settings.model_validate(given), name) == Settings.model_fields[name].default
+
+
+def test_every_command_menu_and_key_is_tried_in_a_real_editor() -> None:
+    tests = "\n".join(path.read_text() for path in (Path(__file__).parents[1] / "e2e").glob("test_*.py"))
+    titles = {each["command"]: each["title"] for each in MANIFEST["contributes"]["commands"]}
+    by_other_means = {
+        "treefill.trigger": "Alt+Backslash",
+        "treefill.install": 'click_button("Set Up")',
+        "treefill.menu": "click_status(STATUS)",
+        "editor.action.inlineSuggest.acceptNextLine": "Control+Alt+ArrowRight",
+    }
+    keys = [each["command"] for each in MANIFEST["contributes"]["keybindings"]]
+    wanted = {id: by_other_means.get(id, title) for id, title in titles.items()} | {
+        id: by_other_means[id] for id in keys
+    }
+    assert {id: text for id, text in wanted.items() if text not in tests} == {}
+    assert 'get_by_role("menuitem", name="Explain the Last Completion")' in tests
 
 
 def test_g22_an_untrusted_workspace_is_declared() -> None:
