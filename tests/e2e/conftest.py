@@ -167,24 +167,18 @@ def open_editor(
     """
     shared: list[Workbench] = []
 
-    def open_one(
-        files: Mapping[str, str | bytes],
-        *,
-        settings: Mapping[str, Any] | None = None,
-        keybindings: Keybindings = (),
-        server: CodeServer | None = None,
-    ) -> Workbench:
-        if settings is None and server is None:
-            workbench: Workbench = request.getfixturevalue("window")
+    def open_one(files: Mapping[str, str | bytes], **options: Any) -> Workbench:
+        if options:
+            options["settings"] = SETTINGS | (options.get("settings") or {})
+            options["server"] = options.get("server") or start_treefill()
+            workbench = open_workbench(files, **options)
+        else:
+            workbench = request.getfixturevalue("window")
             shared.append(workbench)
             workbench.name = re.sub(r"\W+", "-", request.node.name)
             workbench.has_evidence = False
             folder = write_files(workbench.root / f"test-{next(_numbers)}", files)
             workbench.enter(folder, next(iter(files)))
-        else:
-            settings = SETTINGS | dict(settings or {})
-            server = server or start_treefill()
-            workbench = open_workbench(files, settings=settings, keybindings=keybindings, server=server)
         wait_for_ready(workbench)
         return workbench
 

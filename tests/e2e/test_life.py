@@ -107,18 +107,38 @@ def test_a_setting_of_the_wrong_type_is_told_and_mended_without_reloading(open_e
     expect_a_suggestion(editor)
 
 
-def test_without_a_model_it_says_which_and_offers_to_choose(
+def test_without_a_model_one_is_chosen_and_pulled(
     open_workbench: OpenWorkbench, start_treefill: StartCodeServer, tmp_path: Path
 ) -> None:
     server = start_treefill(environment={"TREEFILL_CACHE_DIR": str(tmp_path / "empty")})
     editor = open_workbench(
         {"area.py": TEXT}, settings={"treefill.interpreter": sys.executable}, server=server
     )
-
     told = editor.wait_for_notification("treefill model pull")
     assert told.buttons == ("Choose Model…", "Show Log")
+
     editor.click_button("Choose Model…")
-    editor.wait_until(lambda: "qwen2.5-coder-0.5b" in editor.page.content(), "the models to be listed")
+    editor.pick("smollm2-135m")
+    editor.wait_for_notification("treefill: smollm2-135m")  # its progress
+
+    editor.wait_until(
+        lambda: "Ready: smollm2-135m" in editor.status_label(STATUS),
+        "the model to be pulled and loaded",
+        within_s=300,
+        instead=lambda: f"it was {editor.status_label(STATUS)!r}",
+    )
+
+
+def test_a_window_without_a_folder_is_served_too(open_editor: OpenWorkbench) -> None:
+    editor = open_editor({"area.py": TEXT}, settings={})
+    editor.page.goto(f"http://127.0.0.1:{editor.server.port}/?ew=true")
+    wait_for_ready(editor)
+
+    editor.run_command("treefill: Switch On or Off in This Workspace")
+    editor.wait_for_notification("No folder is open that could be switched off.")
+    editor.run_command("treefill: See a Completion")
+
+    assert "celsius" in editor.wait_for_ghost()
 
 
 def test_a_large_file_is_left_alone_and_the_editor_stays_quick(open_editor: OpenWorkbench) -> None:

@@ -3,7 +3,7 @@
 import json
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from treefill.commands.options import AsJson
@@ -28,7 +28,7 @@ def settings_command(as_json: AsJson = False) -> None:
         ]
         print(json.dumps({"file": str(default_file()), "settings": rows}))
         return
-    table = Table("setting", "value", "from", "meaning")
+    table = Table("setting", Column("value", overflow="fold"), Column("from", overflow="fold"), "meaning")
     for name, field in Settings.model_fields.items():
         style = "" if loaded.origins[name] == "default" else "bold"
         table.add_row(
