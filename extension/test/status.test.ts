@@ -52,7 +52,7 @@ test("an editor that shows no suggestions, and others that make some, are hinted
   const found = hints(false, ["GitHub.copilot", "continue.continue"]);
   assert.deepEqual(found.map((hint) => hint.split(":")[0]), [
     "The editor shows no suggestions",
-    "GitHub Copilot and Continue suggests code here, too, and the editor shows one of them",
+    "GitHub Copilot and Continue suggest code here, too, and the editor shows one at a time",
   ]);
   assert.match(running({}, { hints: found }), /^\$\(warning\) treefill \| warning \| Ready: qwen\./);
   assert.match(running({ kind: "Error", message: "No." }, { hints: found }), /^\$\(error\) treefill \| error/);
