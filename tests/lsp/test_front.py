@@ -484,6 +484,7 @@ def test_what_is_explained_has_the_document_and_the_last_answer() -> None:
             "is_in_step": True,
             "sentence": "",
             "reason": "",
+            "source": "decoded",
             "raw_text": "1 + 2",
         }
 
