@@ -7,7 +7,7 @@ import type { StatusItem } from "./item";
 import { type Log, tell } from "./log";
 import { choosable, complaintOf, type Model, progressOf } from "./models";
 import type { Pages } from "./pages";
-import { type Ran, run, type RunOptions } from "./run";
+import { environmentFor, type Ran, run, type RunOptions } from "./run";
 import type { Server } from "./server";
 import { toggled } from "./settings";
 import type { Setup } from "./setup";
@@ -213,7 +213,7 @@ async function treefill(
     await tell(parts.log, "warning", "treefill: The server is not installed on this machine yet.");
     return undefined;
   }
-  const env = { ...process.env, ...parts.environment(), PYTHONPATH: undefined };
+  const env = environmentFor(parts.environment());
   const ran = await run(interpreter, ["-m", "treefill", ...args], { cwd: parts.context.extensionPath, env, ...options });
   if ((options.okStatus ?? [0]).includes(ran.status)) return ran;
   if (!options.signal?.aborted) void tell(parts.log, "error", `treefill: ${complaintOf(ran.stderr)}`);

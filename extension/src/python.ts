@@ -43,10 +43,12 @@ try:
     import sysconfig
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     own = "cp%d%d" % sys.version_info[:2]
-    answer["tags"] = [own + "-" + own + "-" + platform]
-    if sys.version_info[:2] >= (3, 12):
-        answer["tags"].append("cp312-abi3-" + platform)
-except ImportError:
+    # Other Pythons, and CPython without its lock, take wheels of other names.
+    if sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        answer["tags"] = [own + "-" + own + "-" + platform]
+        if sys.version_info[:2] >= (3, 12):
+            answer["tags"].append("cp312-abi3-" + platform)
+except (ImportError, AttributeError):
     pass
 print(json.dumps(answer))
 `;
@@ -55,11 +57,20 @@ print(json.dumps(answer))
 export function parseProbe(executable: string, output: string): Probed | undefined {
   try {
     const line = output.trim().split("\n").at(-1) ?? "";
-    const answer = JSON.parse(line) as { version: [number, number]; treefill: string | null; tags: string[] };
-    return { executable, version: answer.version, treefill: answer.treefill, tags: answer.tags };
+    const { version, treefill, tags } = JSON.parse(line) as Partial<Record<keyof Probed, unknown>>;
+    if (!isVersion(version)) return undefined;
+    return { executable, version, treefill: typeof treefill === "string" ? treefill : null, tags: texts(tags) };
   } catch {
     return undefined;
   }
+}
+
+function isVersion(value: unknown): value is Version {
+  return Array.isArray(value) && value.length === 2 && value.every((part) => Number.isInteger(part));
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
 }
 
 export function isOldEnough(version: Version): boolean {

@@ -13,6 +13,7 @@ import type { Log } from "./log";
 import { tell } from "./log";
 import { type Choice } from "./python";
 import { Crashes, OneAtATime } from "./restarts";
+import { environmentFor } from "./run";
 import { type ServerSettings } from "./settings";
 import type { Phase, ServerStatus } from "./status";
 
@@ -114,8 +115,7 @@ export class Server implements vscode.Disposable {
   }
 
   private newClient(executable: string): LanguageClient {
-    const { environment } = this.host.settings();
-    const env = { ...process.env, ...environment, PYTHONPATH: undefined };
+    const env = environmentFor(this.host.settings().environment);
     const client: LanguageClient = new QuietClient(
       "treefill",
       "treefill",

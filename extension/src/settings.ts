@@ -61,7 +61,7 @@ export function toggled(languages: readonly string[], language: string): string[
 }
 
 /** An empty text is how an editor shows that a path is not set. */
-function isSet(value: unknown): boolean {
+export function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "";
 }
 

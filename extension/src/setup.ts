@@ -7,11 +7,15 @@ import * as vscode from "vscode";
 import { baseOf, interpreterOf, isOutdated, makeEnvironment, type Wheel } from "./environment";
 import { type Log, tell } from "./log";
 import { type Candidate, choose, type Choice, parseProbe, PROBE, type Probed } from "./python";
-import { run } from "./run";
+import { environmentFor, run } from "./run";
+import { isSet } from "./settings";
 import type { Phase } from "./status";
 
 const PROBE_LIMIT_MS = 20_000;
-const PYTHONS = ["python3", "python", "python3.14", "python3.13", "python3.12", "python3.11"];
+const PYTHONS = [
+  "python3", "python", "python3.14", "python3.13", "python3.12", "python3.11",
+  ...(process.platform === "win32" ? ["py"] : []),
+];
 
 /** What the extension `ms-python.python` offers to others, as far as it is used here. */
 interface PythonExtension {
@@ -75,8 +79,8 @@ export class Setup {
   }
 
   private async candidates(): Promise<Candidate[]> {
-    const named = vscode.workspace.getConfiguration("treefill").inspect<string>("interpreter")?.globalValue;
-    if (named) return [{ executable: named, origin: "setting" }];
+    const named = vscode.workspace.getConfiguration("treefill").inspect<unknown>("interpreter")?.globalValue;
+    if (isSet(named)) return [{ executable: String(named), origin: "setting" }];
     const active = await this.activeInterpreter();
     const own = (await isOutdated(this.folder, await this.wheels())) ? undefined : interpreterOf(this.folder);
     return [
@@ -109,7 +113,7 @@ export class Setup {
     const ran = await run(executable, ["-c", PROBE], {
       cwd: this.context.extensionPath,
       timeoutMs: PROBE_LIMIT_MS,
-      env: { ...process.env, PYTHONPATH: undefined },
+      env: environmentFor(),
     });
     const probed = ran.status === 0 ? parseProbe(executable, ran.stdout) : undefined;
     if (!probed) this.log.debug(`${executable}: ${ran.stderr.trim() || `status ${ran.status}`}`);

@@ -34,7 +34,7 @@ test("the first Python that a wheel fits is taken", () => {
 });
 
 test("no Python, an old one, and one that no wheel fits each say what to do", () => {
-  assert.match(baseOf([], WHEELS) as string, /^No Python 3\.11 or newer was found: install one, or name it/);
+  assert.match(baseOf([], WHEELS) as string, /^No Python 3\.11 or newer was found: install one, or install treefill in one of your own/);
   assert.match(baseOf([python(9)], WHEELS) as string, /\(\/usr\/bin\/python3\.9 is 3\.9\): install one/);
   assert.match(baseOf([python(13)], WHEELS) as string, /none of the Pythons here is that .*treefill\.interpreter\.$/);
 });
@@ -85,6 +85,7 @@ test("what pip says becomes a sentence with a remedy", () => {
     ["The virtual environment was not created because ensurepip is not available.", /python3-venv on Debian/],
     ["ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", /not the one that was checked/],
     ["NewConnectionError('<pip._vendor.urllib3>: Failed to establish a new connection')", /can't be reached/],
+    ["ReadTimeoutError('HTTPSConnectionPool')", /can't be reached/],
     ["OSError: [Errno 28] No space left on device", /The disk is full/],
     ["whatever\nERROR: something new\nand a hint", /\(ERROR: something new\)/],
   ] as const) {

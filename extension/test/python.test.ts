@@ -66,3 +66,11 @@ test("noise before the answer is passed over, and what is no answer is none", ()
   assert.deepEqual(parseProbe("/x", `warning: site\n${answer}\n`)?.version, [3, 11]);
   assert.equal(parseProbe("/x", "Python was not found; run without arguments to install"), undefined);
 });
+
+test("an answer of another shape is none, and what it leaves out is not there", () => {
+  for (const answer of ['{"version": "3.11"}', '{"version": 3}', '{"version": [3]}', '{"treefill": "1"}', "null", "[]", "3"]) {
+    assert.equal(parseProbe("/x", answer), undefined, answer);
+  }
+  const bare = { executable: "/x", version: [3, 11], treefill: null, tags: [] };
+  assert.deepEqual(parseProbe("/x", '{"version": [3, 11], "treefill": 1, "tags": "cp311"}'), bare);
+});
