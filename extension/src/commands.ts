@@ -57,8 +57,13 @@ async function toggleLanguage(): Promise<void> {
     return;
   }
   const settings = vscode.workspace.getConfiguration("treefill");
-  const now = settings.get<string[]>("disabledLanguages") ?? [];
-  await settings.update("disabledLanguages", toggled(now, language), vscode.ConfigurationTarget.Global);
+  const set = settings.inspect("disabledLanguages");
+  // Where the workspace has a list of its own, the user's is not looked at.
+  const [now, target] =
+    set?.workspaceValue === undefined
+      ? [set?.globalValue, vscode.ConfigurationTarget.Global]
+      : [set.workspaceValue, vscode.ConfigurationTarget.Workspace];
+  await settings.update("disabledLanguages", toggled(now, language), target);
 }
 
 async function toggleWorkspace(): Promise<void> {
@@ -135,7 +140,9 @@ async function showStatistics({ server }: Parts): Promise<void> {
     await vscode.window.showInformationMessage("treefill: The server is not running, so nothing is counted.");
     return;
   }
-  const panel = vscode.window.createWebviewPanel("treefill.statistics", "treefill statistics", vscode.ViewColumn.Active);
+  const panel = vscode.window.createWebviewPanel("treefill.statistics", "treefill statistics", vscode.ViewColumn.Active, {
+    localResourceRoots: [],
+  });
   panel.webview.html = statisticsPage(found);
 }
 

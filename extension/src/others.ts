@@ -21,6 +21,6 @@ const PROVIDERS: Readonly<Record<string, string>> = {
 export function hints(inlineSuggestEnabled: boolean, installed: readonly string[]): string[] {
   const found = installed.map((id) => PROVIDERS[id.toLowerCase()]).filter((name) => name !== undefined);
   const off = "The editor shows no suggestions: switch on the setting editor.inlineSuggest.enabled.";
-  const shared = `${found.join(" and ")} suggests code here, too, and the editor shows one of them: disable one.`;
+  const shared = `${found.join(" and ")} ${found.length > 1 ? "suggest" : "suggests"} code here, too, and the editor shows one of them: disable one.`;
   return [...(inlineSuggestEnabled ? [] : [off]), ...(found.length > 0 ? [shared] : [])];
 }

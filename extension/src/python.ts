@@ -1,5 +1,7 @@
 // Which Python runs the server: what an interpreter says of itself, and in what order interpreters are asked.
 
+import { textsOf } from "./settings";
+
 export const OLDEST: Version = [3, 11];
 
 export type Version = readonly [major: number, minor: number];
@@ -59,7 +61,7 @@ export function parseProbe(executable: string, output: string): Probed | undefin
     const line = output.trim().split("\n").at(-1) ?? "";
     const { version, treefill, tags } = JSON.parse(line) as Partial<Record<keyof Probed, unknown>>;
     if (!isVersion(version)) return undefined;
-    return { executable, version, treefill: typeof treefill === "string" ? treefill : null, tags: texts(tags) };
+    return { executable, version, treefill: typeof treefill === "string" ? treefill : null, tags: textsOf(tags) };
   } catch {
     return undefined;
   }
@@ -67,10 +69,6 @@ export function parseProbe(executable: string, output: string): Probed | undefin
 
 function isVersion(value: unknown): value is Version {
   return Array.isArray(value) && value.length === 2 && value.every((part) => Number.isInteger(part));
-}
-
-function texts(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
 }
 
 export function isOldEnough(version: Version): boolean {

@@ -49,10 +49,11 @@ test("quiet has its reason", () => {
 
 test("an editor that shows no suggestions, and others that make some, are hinted at", () => {
   assert.deepEqual(hints(true, ["ms-python.python"]), []);
+  assert.match(hints(true, ["GitHub.copilot"])[0] ?? "", /^GitHub Copilot suggests code here/);
   const found = hints(false, ["GitHub.copilot", "continue.continue"]);
   assert.deepEqual(found.map((hint) => hint.split(":")[0]), [
     "The editor shows no suggestions",
-    "GitHub Copilot and Continue suggests code here, too, and the editor shows one of them",
+    "GitHub Copilot and Continue suggest code here, too, and the editor shows one of them",
   ]);
   assert.match(running({}, { hints: found }), /^\$\(warning\) treefill \| warning \| Ready: qwen\./);
   assert.match(running({ kind: "Error", message: "No." }, { hints: found }), /^\$\(error\) treefill \| error/);
