@@ -14,6 +14,8 @@ import type { Setup } from "./setup";
 import type { Snooze } from "./snooze";
 import { type Statistics, statisticsPage } from "./statistics";
 
+export const INSTALL = "Set Up";
+
 /** What the commands work on. */
 export interface Parts {
   readonly context: vscode.ExtensionContext;
@@ -38,7 +40,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   "treefill.explainLast": explainLast,
   "treefill.showStatistics": showStatistics,
   "treefill.runDoctor": runDoctor,
-  "treefill.restart": ({ server }) => server.restart(),
+  "treefill.restart": restart,
   "treefill.install": install,
   "treefill.showLog": showLog,
   "treefill.tryIt": tryIt,
@@ -159,9 +161,30 @@ async function runDoctor(parts: Parts): Promise<void> {
   await parts.pages.show("Doctor", `# Is everything here that a completion needs?\n\n${lines.join("\n")}\n\n${about}\n`);
 }
 
-async function install({ setup, server }: Parts): Promise<void> {
-  await setup.install();
-  await server.restart(); // also where it failed: the status tells what there is
+async function restart({ log, server }: Parts): Promise<void> {
+  if (isTrusted(log)) await server.restart();
+}
+
+async function install(parts: Parts): Promise<void> {
+  const { log, setup, server } = parts;
+  if (!isTrusted(log)) return;
+  await server.stop(); // it may run in the environment that is made anew
+  const installed = await setup.install();
+  if (installed.kind === "failed") void offerAgain(parts, installed.sentence);
+  await server.restart(installed.kind !== "made"); // also where it failed: the status tells what there is
+}
+
+async function offerAgain({ log }: Parts, sentence: string): Promise<void> {
+  const pressed = await tell(log, "error", `treefill: ${sentence}`, INSTALL);
+  if (pressed === INSTALL) await vscode.commands.executeCommand("treefill.install");
+}
+
+/** False in a folder that nobody trusts, where no program is run; the user has been told then. */
+function isTrusted(log: Log): boolean {
+  if (!vscode.workspace.isTrusted) {
+    void tell(log, "warning", "treefill: Nothing runs in a folder that you have not trusted: trust it first.");
+  }
+  return vscode.workspace.isTrusted;
 }
 
 function showLog({ log }: Parts): Promise<void> {
@@ -181,9 +204,12 @@ async function tryIt(): Promise<void> {
 
 async function removeEverything(parts: Parts): Promise<void> {
   const remove = "Remove";
-  const detail =
-    "The models that treefill has pulled, the Python environment that it has made and what it has counted are " +
-    "deleted, and the extension is uninstalled. Settings are kept.";
+  const detail = parts.server.interpreter
+    ? "The models that treefill has pulled, the Python environment that it has made and what it has counted are " +
+      "deleted, and the extension is uninstalled. Settings are kept."
+    : "The Python environment that treefill has made is deleted, and the extension is uninstalled. Models, if there are " +
+      "any, stay: no Python here runs the server, which knows where they are.";
+  if (!isTrusted(parts.log)) return;
   const pressed = await vscode.window.showWarningMessage("Remove treefill and its models?", { modal: true, detail }, remove);
   if (pressed !== remove) return;
   if (parts.server.interpreter) {
@@ -192,7 +218,7 @@ async function removeEverything(parts: Parts): Promise<void> {
     for (const { name } of installed) await treefill(parts, ["model", "remove", name]);
     await treefill(parts, ["stats", "--forget"]);
   }
-  await parts.server.stop();
+  await parts.server.end();
   await parts.setup.remove();
   await vscode.commands.executeCommand("workbench.extensions.uninstallExtension", parts.context.extension.id);
 }
@@ -215,9 +241,10 @@ async function treefill(
   args: readonly string[],
   options: RunOptions & { readonly okStatus?: readonly number[] } = {},
 ): Promise<Ran | undefined> {
+  if (!isTrusted(parts.log)) return undefined;
   const { interpreter } = parts.server;
   if (!interpreter) {
-    await tell(parts.log, "warning", "treefill: The server is not installed on this machine yet.");
+    void tell(parts.log, "warning", "treefill: No Python here runs the server yet: set it up first.");
     return undefined;
   }
   const env = environmentFor(parts.environment());

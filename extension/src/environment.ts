@@ -39,6 +39,12 @@ export function pythonIn(folder: string, platform: NodeJS.Platform = process.pla
   return platform === "win32" ? path.join(folder, "Scripts", "python.exe") : path.join(folder, "bin", "python");
 }
 
+/** Whether a path is a folder, or lies somewhere in it. */
+export function isInside(folder: string, place: string): boolean {
+  const way = path.relative(folder, place);
+  return way !== ".." && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
+}
+
 /** The wheel that an interpreter can install; undefined where none of them is built for it. */
 export function wheelFor(tags: readonly string[], wheels: readonly Wheel[]): Wheel | undefined {
   for (const tag of tags) {

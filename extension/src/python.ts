@@ -27,7 +27,10 @@ export interface Candidate {
 /** An interpreter that runs the server, or why none does. */
 export type Choice =
   | { readonly kind: "found"; readonly executable: string; readonly origin: Origin; readonly version: string }
-  | { readonly kind: "missing"; readonly sentence: string };
+  | { readonly kind: "missing"; readonly sentence: string; readonly remedy: Remedy };
+
+/** What helps where no interpreter runs the server: setting it up, or another value of the user's setting. */
+export type Remedy = "set up" | "change setting";
 
 /**
  * Prints what `parseProbe` reads. It runs in any Python that can be met, so it is written for an old one, and it does
@@ -89,10 +92,11 @@ export async function choose(
       return { kind: "found", ...candidate, version: probed.treefill };
     }
     if (candidate.origin === "setting") {
-      return { kind: "missing", sentence: `${trouble} Change the setting treefill.interpreter, or clear it.` };
+      const sentence = `${trouble} Change the setting treefill.interpreter, or clear it.`;
+      return { kind: "missing", sentence, remedy: "change setting" };
     }
   }
-  return { kind: "missing", sentence: "The treefill server is not installed on this machine yet." };
+  return { kind: "missing", sentence: "The treefill server is not installed on this machine yet.", remedy: "set up" };
 }
 
 function troubleWith(candidate: Candidate, probed: Probed | undefined): string {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
 
-import { baseOf, interpreterOf, makeEnvironment, pythonIn, troubleOf, wheelFor } from "../src/environment";
+import { baseOf, interpreterOf, isInside, isOutdated, makeEnvironment, pythonIn, troubleOf, wheelFor } from "../src/environment";
 import type { Probed } from "../src/python";
 
 const WHEELS = [
@@ -96,6 +96,20 @@ test("what pip says becomes a sentence with a remedy", () => {
 test("an environment's interpreter is where its system puts it", () => {
   assert.equal(pythonIn("/e", "linux"), path.join("/e", "bin", "python"));
   assert.equal(pythonIn("/e", "win32"), path.join("/e", "Scripts", "python.exe"));
+});
+
+test("g22: an environment that a folder brings is told from one that lies beside it", () => {
+  for (const inside of ["/work/a", "/work/a/.venv/bin", "/work/a/..b/bin"]) assert.ok(isInside("/work/a", inside), inside);
+  for (const outside of ["/work", "/work/ab/bin", "/usr/bin"]) assert.ok(!isInside("/work/a", outside), outside);
+});
+
+test("an environment that another version of this extension has made is made anew", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "treefill-"));
+  assert.equal(await isOutdated(folder, WHEELS), false);
+  writeFileSync(path.join(folder, "treefill-environment.json"), JSON.stringify({ file: "old", sha256: "old" }));
+  assert.equal(await isOutdated(folder, WHEELS), true);
+  writeFileSync(path.join(folder, "treefill-environment.json"), JSON.stringify(WHEELS[0]));
+  assert.equal(await isOutdated(folder, WHEELS), false);
 });
 
 test("every requirement is pinned and has a hash, and the server is not among them", () => {

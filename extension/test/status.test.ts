@@ -43,7 +43,8 @@ test("quiet has its reason", () => {
   assert.equal(running({}, { snoozedUntil }), "$(bell-slash) treefill | normal | Snoozed until 09:05.");
   assert.equal(running({}, { disabledHere: "Switched off for sql." }), "$(circle-slash) treefill | normal | Switched off for sql.");
   assert.match(shown({ kind: "untrusted" }), /not trusted/);
-  assert.match(shown({ kind: "missing", sentence: "Not installed." }), /warning \| Not installed\. \| Click to set it up\.$/);
+  assert.match(shown({ kind: "missing", sentence: "Not installed.", remedy: "set up" }), /warning \| Not installed\. \| Click to set it up\.$/);
+  assert.match(shown({ kind: "missing", sentence: "Change it.", remedy: "change setting" }), /warning \| Change it\.$/);
   assert.match(shown({ kind: "installing", step: "fetching" }), /Setting up: fetching\./);
 });
 
