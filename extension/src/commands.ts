@@ -15,6 +15,7 @@ import type { Snooze } from "./snooze";
 import { type Statistics, statisticsPage } from "./statistics";
 
 export const INSTALL = "Set Up";
+const TRUST = "Manage Trust";
 
 /** What the commands work on. */
 export interface Parts {
@@ -96,11 +97,11 @@ async function snooze({ snooze: current }: Parts): Promise<void> {
 }
 
 async function chooseModel(parts: Parts): Promise<void> {
-  const listed = await treefill(parts, ["model", "list", "--json"]);
+  const listed = await answerOf(parts, ["model", "list"]);
   if (!listed) return;
   const settings = vscode.workspace.getConfiguration("treefill");
   const current = settings.inspect<string>("model")?.globalValue ?? "";
-  const models = choosable(JSON.parse(listed.stdout) as Model[], os.totalmem(), current);
+  const models = choosable(listed as Model[], os.totalmem(), current);
   const chosen = await vscode.window.showQuickPick(models, { title: "treefill: the model that completes" });
   if (!chosen || (!chosen.installed && !(await pull(parts, chosen.name)))) return;
   if (chosen.name === current) {
@@ -149,9 +150,9 @@ async function showStatistics({ server }: Parts): Promise<void> {
 }
 
 async function runDoctor(parts: Parts): Promise<void> {
-  const ran = await treefill(parts, ["doctor", "--json"], { okStatus: [0, 1] });
-  if (!ran) return;
-  const { checks } = JSON.parse(ran.stdout) as {
+  const found = await answerOf(parts, ["doctor"], [0, 1]);
+  if (!found) return;
+  const { checks } = found as {
     checks: { name: string; is_ok: boolean; found: string; remedy: string }[];
   };
   const lines = checks.map(
@@ -181,10 +182,15 @@ async function offerAgain({ log }: Parts, sentence: string): Promise<void> {
 
 /** False in a folder that nobody trusts, where no program is run; the user has been told then. */
 function isTrusted(log: Log): boolean {
-  if (!vscode.workspace.isTrusted) {
-    void tell(log, "warning", "treefill: Nothing runs in a folder that you have not trusted: trust it first.");
-  }
+  if (!vscode.workspace.isTrusted) void offerTrust(log);
   return vscode.workspace.isTrusted;
+}
+
+async function offerTrust(log: Log): Promise<void> {
+  const sentence = "treefill: Nothing runs in a folder that you have not trusted: trust it first.";
+  if ((await tell(log, "warning", sentence, TRUST)) === TRUST) {
+    await vscode.commands.executeCommand("workbench.trust.manage");
+  }
 }
 
 function showLog({ log }: Parts): Promise<void> {
@@ -213,8 +219,8 @@ async function removeEverything(parts: Parts): Promise<void> {
   const pressed = await vscode.window.showWarningMessage("Remove treefill and its models?", { modal: true, detail }, remove);
   if (pressed !== remove) return;
   if (parts.server.interpreter) {
-    const listed = await treefill(parts, ["model", "list", "--json"]);
-    const installed = listed ? (JSON.parse(listed.stdout) as Model[]).filter((model) => model.installed) : [];
+    const listed = ((await answerOf(parts, ["model", "list"])) ?? []) as Model[];
+    const installed = listed.filter((model) => model.installed);
     for (const { name } of installed) await treefill(parts, ["model", "remove", name]);
     await treefill(parts, ["stats", "--forget"]);
   }
@@ -233,6 +239,18 @@ async function menu(parts: Parts): Promise<void> {
     { title: "treefill" },
   );
   if (chosen) await vscode.commands.executeCommand(chosen.command);
+}
+
+/** What the command line answers as JSON; undefined where there is no such answer, which has been told then. */
+async function answerOf(parts: Parts, args: readonly string[], okStatus?: readonly number[]): Promise<unknown> {
+  const ran = await treefill(parts, [...args, "--json"], { okStatus });
+  try {
+    return ran && (JSON.parse(ran.stdout) as unknown);
+  } catch {
+    const sentence = `The treefill in ${parts.server.interpreter ?? "Python"} is not one that this extension understands`;
+    void tell(parts.log, "error", `treefill: ${sentence}: set it up again, or change treefill.interpreter.`);
+    return undefined;
+  }
 }
 
 /** Runs the command line of the server's own Python; undefined where it failed, which has been told then. */

@@ -93,7 +93,7 @@ export async function makeEnvironment(
 ): Promise<void> {
   const wheelPath = path.join(server, wheel.file);
   await checkHash(wheelPath, wheel.sha256);
-  await rm(folder, { recursive: true, force: true });
+  await removeFolder(folder);
   await mkdir(folder, { recursive: true });
   try {
     progress.say("making an environment");
@@ -107,10 +107,14 @@ export async function makeEnvironment(
     await step(own, [...pip, "--no-index", wheelPath], server, progress, python);
     await writeFile(path.join(folder, MARK), JSON.stringify(wheel));
   } catch (error) {
-    // What a step that was ended had started itself may write for a moment yet.
-    await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    await removeFolder(folder);
     throw error;
   }
+}
+
+/** What was ended may still run, or write, for a moment: it is tried for some seconds. */
+export function removeFolder(folder: string): Promise<void> {
+  return rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
 
 /** True where the environment was made from another wheel than this extension brings. */

@@ -78,6 +78,11 @@ export function isOldEnough(version: Version): boolean {
   return version[0] > OLDEST[0] || (version[0] === OLDEST[0] && version[1] >= OLDEST[1]);
 }
 
+/** A path as a person writes it: `~/venv/bin/python`. */
+export function atHome(executable: string, home: string): string {
+  return executable.replace(/^~(?=[/\\])/, () => home);
+}
+
 /**
  * The first candidate that has the server. What the user has named is obeyed or complained of, never passed over.
  */

@@ -1,13 +1,14 @@
 // Finding the server on this machine, and setting it up where it is not there.
 
-import { readFile, realpath, rm } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
+import * as os from "node:os";
 import * as path from "node:path";
 import * as vscode from "vscode";
 
 import { alone } from "./alone";
-import { baseOf, interpreterOf, isInside, isOutdated, makeEnvironment, type Wheel } from "./environment";
+import { baseOf, interpreterOf, isInside, isOutdated, makeEnvironment, removeFolder, type Wheel } from "./environment";
 import { type Log } from "./log";
-import { type Candidate, choose, type Choice, parseProbe, PROBE, type Probed } from "./python";
+import { atHome, type Candidate, choose, type Choice, parseProbe, PROBE, type Probed } from "./python";
 import { within } from "./restarts";
 import { environmentFor, run } from "./run";
 import { isSet } from "./settings";
@@ -15,6 +16,7 @@ import type { Phase } from "./status";
 
 const PROBE_LIMIT_MS = 20_000;
 const PYTHON_LIMIT_MS = 20_000;
+const OUTDATED = "The server was set up by another version of this extension: set it up anew.";
 const BUSY = "Another window is making the environment: wait until it is done there, then restart the server here.";
 const PYTHONS = [
   "python3", "python", "python3.14", "python3.13", "python3.12", "python3.11",
@@ -54,7 +56,9 @@ export class Setup {
   /** The interpreter that runs the server, or why there is none; what is being installed is waited for. */
   async find(): Promise<Choice> {
     await this.installing;
-    return choose(await this.candidates(), (executable) => this.probe(executable));
+    const choice = await choose(await this.candidates(), (executable) => this.probe(executable));
+    if (choice.kind === "found" || choice.remedy !== "set up") return choice;
+    return (await this.isOutdated()) ? { ...choice, sentence: OUTDATED } : choice;
   }
 
   /** Makes the private environment with progress; whoever asks meanwhile joins. Never rejects. */
@@ -65,6 +69,7 @@ export class Setup {
 
   private async installOnce(): Promise<Installed> {
     const aborting = new AbortController();
+    this.onPhase({ kind: "installing", step: "looking for a Python" });
     try {
       const base = baseOf(await this.bases(), await this.wheels());
       if (typeof base === "string") return { kind: "failed", sentence: base };
@@ -95,14 +100,14 @@ export class Setup {
   /** Removes the private environment. */
   async remove(): Promise<void> {
     await this.installing;
-    await rm(this.folder, { recursive: true, force: true });
+    await removeFolder(this.folder);
   }
 
   private async candidates(): Promise<Candidate[]> {
     const named = vscode.workspace.getConfiguration("treefill").inspect<unknown>("interpreter")?.globalValue;
-    if (isSet(named)) return [{ executable: String(named), origin: "setting" }];
+    if (isSet(named)) return [{ executable: atHome(String(named), os.homedir()), origin: "setting" }];
     const active = await this.activeInterpreter();
-    const own = (await isOutdated(this.folder, await this.wheels())) ? undefined : interpreterOf(this.folder);
+    const own = (await this.isOutdated()) ? undefined : interpreterOf(this.folder);
     return [
       ...(active ? [{ executable: active, origin: "active environment" } as const] : []),
       ...(own ? [{ executable: own, origin: "private environment" } as const] : []),
@@ -146,6 +151,10 @@ export class Setup {
     const probed = ran.status === 0 ? parseProbe(executable, ran.stdout) : undefined;
     if (!probed) this.log.debug(`${executable}: ${ran.stderr.trim() || `status ${ran.status}`}`);
     return probed;
+  }
+
+  private async isOutdated(): Promise<boolean> {
+    return isOutdated(this.folder, await this.wheels());
   }
 
   private async wheels(): Promise<Wheel[]> {
