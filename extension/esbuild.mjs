@@ -4,6 +4,8 @@ import { readdirSync } from "node:fs";
 import { build } from "esbuild";
 
 const isTests = process.argv.includes("--tests");
+// Tests run without an editor: what they touch of it is stubbed.
+const stubs = { vscode: "./test/stubs/vscode.ts", "vscode-languageclient/node": "./test/stubs/client.ts" };
 const tests = readdirSync("test").filter((name) => name.endsWith(".test.ts"));
 
 await build({
@@ -14,6 +16,6 @@ await build({
   platform: "node",
   format: "cjs",
   target: "node20",
-  external: ["vscode"],
+  ...(isTests ? { alias: stubs } : { external: ["vscode"] }),
   logLevel: "warning",
 });

@@ -10,6 +10,7 @@ from typing import Any
 from treefill.settings import ENGINE_SETTINGS, PROTECTED_SETTINGS, Settings
 
 PACKAGE = Path(__file__).parent.parent / "extension" / "package.json"
+_OF_THE_MACHINE = {*ENGINE_SETTINGS, *PROTECTED_SETTINGS, "statistics"}
 _TAKEN_OVER = ("type", "enum", "minimum", "maximum", "exclusiveMinimum", "multipleOf", "items")
 
 
@@ -49,7 +50,7 @@ def _property(name: str, schema: dict[str, Any], order: int) -> dict[str, Any]:
         **({"type": "string"} if is_path else {key: schema[key] for key in _TAKEN_OVER if key in schema}),
         "default": "" if default is None else default,
         "description": schema["description"],
-        "scope": "machine" if name in (*ENGINE_SETTINGS, *PROTECTED_SETTINGS) else "window",
+        "scope": "machine" if name in _OF_THE_MACHINE else "window",
         "order": order,
     }
 

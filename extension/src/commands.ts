@@ -7,12 +7,15 @@ import type { StatusItem } from "./item";
 import { type Log, tell } from "./log";
 import { choosable, complaintOf, type Model, progressOf } from "./models";
 import type { Pages } from "./pages";
-import { type Ran, run, type RunOptions } from "./run";
+import { environmentFor, type Ran, run, type RunOptions } from "./run";
 import type { Server } from "./server";
 import { toggled } from "./settings";
 import type { Setup } from "./setup";
 import type { Snooze } from "./snooze";
 import { type Statistics, statisticsPage } from "./statistics";
+
+export const INSTALL = "Set Up";
+const TRUST = "Manage Trust";
 
 /** What the commands work on. */
 export interface Parts {
@@ -38,7 +41,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   "treefill.explainLast": explainLast,
   "treefill.showStatistics": showStatistics,
   "treefill.runDoctor": runDoctor,
-  "treefill.restart": ({ server }) => server.restart(),
+  "treefill.restart": restart,
   "treefill.install": install,
   "treefill.showLog": showLog,
   "treefill.tryIt": tryIt,
@@ -57,8 +60,13 @@ async function toggleLanguage(): Promise<void> {
     return;
   }
   const settings = vscode.workspace.getConfiguration("treefill");
-  const now = settings.get<string[]>("disabledLanguages") ?? [];
-  await settings.update("disabledLanguages", toggled(now, language), vscode.ConfigurationTarget.Global);
+  const set = settings.inspect("disabledLanguages");
+  // Where the workspace has a list of its own, the user's is not looked at.
+  const [now, target] =
+    set?.workspaceValue === undefined
+      ? [set?.globalValue, vscode.ConfigurationTarget.Global]
+      : [set.workspaceValue, vscode.ConfigurationTarget.Workspace];
+  await settings.update("disabledLanguages", toggled(now, language), target);
 }
 
 async function toggleWorkspace(): Promise<void> {
@@ -89,11 +97,11 @@ async function snooze({ snooze: current }: Parts): Promise<void> {
 }
 
 async function chooseModel(parts: Parts): Promise<void> {
-  const listed = await treefill(parts, ["model", "list", "--json"]);
+  const listed = await answerOf(parts, ["model", "list"]);
   if (!listed) return;
   const settings = vscode.workspace.getConfiguration("treefill");
   const current = settings.inspect<string>("model")?.globalValue ?? "";
-  const models = choosable(JSON.parse(listed.stdout) as Model[], os.totalmem(), current);
+  const models = choosable(listed as Model[], os.totalmem(), current);
   const chosen = await vscode.window.showQuickPick(models, { title: "treefill: the model that completes" });
   if (!chosen || (!chosen.installed && !(await pull(parts, chosen.name)))) return;
   if (chosen.name === current) {
@@ -135,14 +143,16 @@ async function showStatistics({ server }: Parts): Promise<void> {
     await vscode.window.showInformationMessage("treefill: The server is not running, so nothing is counted.");
     return;
   }
-  const panel = vscode.window.createWebviewPanel("treefill.statistics", "treefill statistics", vscode.ViewColumn.Active);
+  const panel = vscode.window.createWebviewPanel("treefill.statistics", "treefill statistics", vscode.ViewColumn.Active, {
+    localResourceRoots: [],
+  });
   panel.webview.html = statisticsPage(found);
 }
 
 async function runDoctor(parts: Parts): Promise<void> {
-  const ran = await treefill(parts, ["doctor", "--json"], { okStatus: [0, 1] });
-  if (!ran) return;
-  const { checks } = JSON.parse(ran.stdout) as {
+  const found = await answerOf(parts, ["doctor"], [0, 1]);
+  if (!found) return;
+  const { checks } = found as {
     checks: { name: string; is_ok: boolean; found: string; remedy: string }[];
   };
   const lines = checks.map(
@@ -152,9 +162,35 @@ async function runDoctor(parts: Parts): Promise<void> {
   await parts.pages.show("Doctor", `# Is everything here that a completion needs?\n\n${lines.join("\n")}\n\n${about}\n`);
 }
 
-async function install({ setup, server }: Parts): Promise<void> {
-  await setup.install();
-  await server.restart(); // also where it failed: the status tells what there is
+async function restart({ log, server }: Parts): Promise<void> {
+  if (isTrusted(log)) await server.restart();
+}
+
+async function install(parts: Parts): Promise<void> {
+  const { log, setup, server } = parts;
+  if (!isTrusted(log)) return;
+  await server.stop(); // it may run in the environment that is made anew
+  const installed = await setup.install();
+  if (installed.kind === "failed") void offerAgain(parts, installed.sentence);
+  await server.restart(installed.kind !== "made"); // also where it failed: the status tells what there is
+}
+
+async function offerAgain({ log }: Parts, sentence: string): Promise<void> {
+  const pressed = await tell(log, "error", `treefill: ${sentence}`, INSTALL);
+  if (pressed === INSTALL) await vscode.commands.executeCommand("treefill.install");
+}
+
+/** False in a folder that nobody trusts, where no program is run; the user has been told then. */
+function isTrusted(log: Log): boolean {
+  if (!vscode.workspace.isTrusted) void offerTrust(log);
+  return vscode.workspace.isTrusted;
+}
+
+async function offerTrust(log: Log): Promise<void> {
+  const sentence = "treefill: Nothing runs in a folder that you have not trusted: trust it first.";
+  if ((await tell(log, "warning", sentence, TRUST)) === TRUST) {
+    await vscode.commands.executeCommand("workbench.trust.manage");
+  }
 }
 
 function showLog({ log }: Parts): Promise<void> {
@@ -174,18 +210,21 @@ async function tryIt(): Promise<void> {
 
 async function removeEverything(parts: Parts): Promise<void> {
   const remove = "Remove";
-  const detail =
-    "The models that treefill has pulled, the Python environment that it has made and what it has counted are " +
-    "deleted, and the extension is uninstalled. Settings are kept.";
+  const detail = parts.server.interpreter
+    ? "The models that treefill has pulled, the Python environment that it has made and what it has counted are " +
+      "deleted, and the extension is uninstalled. Settings are kept."
+    : "The Python environment that treefill has made is deleted, and the extension is uninstalled. Models, if there are " +
+      "any, stay: no Python here runs the server, which knows where they are.";
+  if (!isTrusted(parts.log)) return;
   const pressed = await vscode.window.showWarningMessage("Remove treefill and its models?", { modal: true, detail }, remove);
   if (pressed !== remove) return;
   if (parts.server.interpreter) {
-    const listed = await treefill(parts, ["model", "list", "--json"]);
-    const installed = listed ? (JSON.parse(listed.stdout) as Model[]).filter((model) => model.installed) : [];
+    const listed = ((await answerOf(parts, ["model", "list"])) ?? []) as Model[];
+    const installed = listed.filter((model) => model.installed);
     for (const { name } of installed) await treefill(parts, ["model", "remove", name]);
     await treefill(parts, ["stats", "--forget"]);
   }
-  await parts.server.stop();
+  await parts.server.end();
   await parts.setup.remove();
   await vscode.commands.executeCommand("workbench.extensions.uninstallExtension", parts.context.extension.id);
 }
@@ -202,18 +241,31 @@ async function menu(parts: Parts): Promise<void> {
   if (chosen) await vscode.commands.executeCommand(chosen.command);
 }
 
+/** What the command line answers as JSON; undefined where there is no such answer, which has been told then. */
+async function answerOf(parts: Parts, args: readonly string[], okStatus?: readonly number[]): Promise<unknown> {
+  const ran = await treefill(parts, [...args, "--json"], { okStatus });
+  try {
+    return ran && (JSON.parse(ran.stdout) as unknown);
+  } catch {
+    const sentence = `The treefill in ${parts.server.interpreter ?? "Python"} is not one that this extension understands`;
+    void tell(parts.log, "error", `treefill: ${sentence}: set it up again, or change treefill.interpreter.`);
+    return undefined;
+  }
+}
+
 /** Runs the command line of the server's own Python; undefined where it failed, which has been told then. */
 async function treefill(
   parts: Parts,
   args: readonly string[],
   options: RunOptions & { readonly okStatus?: readonly number[] } = {},
 ): Promise<Ran | undefined> {
+  if (!isTrusted(parts.log)) return undefined;
   const { interpreter } = parts.server;
   if (!interpreter) {
-    await tell(parts.log, "warning", "treefill: The server is not installed on this machine yet.");
+    void tell(parts.log, "warning", "treefill: No Python here runs the server yet: set it up first.");
     return undefined;
   }
-  const env = { ...process.env, ...parts.environment(), PYTHONPATH: undefined };
+  const env = environmentFor(parts.environment());
   const ran = await run(interpreter, ["-m", "treefill", ...args], { cwd: parts.context.extensionPath, env, ...options });
   if ((options.okStatus ?? [0]).includes(ran.status)) return ran;
   if (!options.signal?.aborted) void tell(parts.log, "error", `treefill: ${complaintOf(ran.stderr)}`);

@@ -9,7 +9,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import * as path from "node:path";
 
 import { isOldEnough, OLDEST, type Probed } from "./python";
-import { type Ran, run } from "./run";
+import { environmentFor, type Ran, run } from "./run";
 
 /** A wheel of the server that came with this extension. */
 export interface Wheel {
@@ -39,6 +39,12 @@ export function pythonIn(folder: string, platform: NodeJS.Platform = process.pla
   return platform === "win32" ? path.join(folder, "Scripts", "python.exe") : path.join(folder, "bin", "python");
 }
 
+/** Whether a path is a folder, or lies somewhere in it. */
+export function isInside(folder: string, place: string): boolean {
+  const way = path.relative(folder, place);
+  return way !== ".." && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
+}
+
 /** The wheel that an interpreter can install; undefined where none of them is built for it. */
 export function wheelFor(tags: readonly string[], wheels: readonly Wheel[]): Wheel | undefined {
   for (const tag of tags) {
@@ -62,7 +68,7 @@ export function baseOf(
     const seen = probed.map(({ executable, version }) => `${executable} is ${version.join(".")}`).join(", ");
     return (
       `No Python ${OLDEST.join(".")} or newer was found${seen ? ` (${seen})` : ""}: install one, ` +
-      "or name it in the setting treefill.interpreter."
+      "or install treefill in one of your own and name that in the setting treefill.interpreter."
     );
   }
   for (const python of fit) {
@@ -87,7 +93,7 @@ export async function makeEnvironment(
 ): Promise<void> {
   const wheelPath = path.join(server, wheel.file);
   await checkHash(wheelPath, wheel.sha256);
-  await rm(folder, { recursive: true, force: true });
+  await removeFolder(folder);
   await mkdir(folder, { recursive: true });
   try {
     progress.say("making an environment");
@@ -101,9 +107,14 @@ export async function makeEnvironment(
     await step(own, [...pip, "--no-index", wheelPath], server, progress, python);
     await writeFile(path.join(folder, MARK), JSON.stringify(wheel));
   } catch (error) {
-    await rm(folder, { recursive: true, force: true });
+    await removeFolder(folder);
     throw error;
   }
+}
+
+/** What was ended may still run, or write, for a moment: it is tried for some seconds. */
+export function removeFolder(folder: string): Promise<void> {
+  return rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
 
 /** True where the environment was made from another wheel than this extension brings. */
@@ -130,8 +141,10 @@ async function step(
   progress: Progress,
   python: Probed,
 ): Promise<void> {
-  // What the user's shell says of Python is about other projects.
-  const env = { ...process.env, PYTHONPATH: undefined, PYTHONHOME: undefined, PIP_REQUIRE_VIRTUALENV: undefined };
+  // The index is the user's choice; where packages go is not: they go into the environment.
+  const env = environmentFor({ PIP_USER: "0", PIP_REQUIRE_VIRTUALENV: "0" });
+  delete env.PIP_TARGET;
+  delete env.PIP_PREFIX;
   const ran = await run(command, args, { cwd, env, signal: progress.signal, onLine: progress.log });
   if (progress.signal.aborted) throw new Error("The installation was cancelled.");
   if (ran.status !== 0) throw new Error(troubleOf(ran, python.executable));
@@ -143,11 +156,11 @@ export function troubleOf(ran: Ran, executable: string): string {
   if (NO_PIP.test(said)) {
     return `${executable} can't make environments: install its venv package (python3-venv on Debian and Ubuntu).`;
   }
-  if (/No space left/.test(said)) return "The disk is full: the environment takes about 250 MB.";
+  if (/No space left/.test(said)) return "The disk is full: the environment takes about 200 MB.";
   if (/THESE PACKAGES DO NOT MATCH THE HASHES/.test(said)) {
     return "A downloaded package is not the one that was checked for this version: try another network or index.";
   }
-  if (/ConnectionError|Name or service not known|Failed to establish|Temporary failure|NewConnectionError/.test(said)) {
+  if (/ConnectionError|Name or service not known|Failed to establish|Temporary failure|TimeoutError|ProxyError/.test(said)) {
     return "The package index can't be reached: connect to a network, or install treefill yourself and name its Python in the setting treefill.interpreter.";
   }
   const last = said.trim().split("\n").filter((line) => /error/i.test(line)).at(-1) ?? said.trim().split("\n").at(-1);

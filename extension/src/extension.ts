@@ -2,16 +2,17 @@
 
 import * as vscode from "vscode";
 
-import { COMMANDS, type Parts } from "./commands";
+import { COMMANDS, INSTALL, type Parts } from "./commands";
 import { StatusItem } from "./item";
 import { openLog, tell } from "./log";
 import { Pages } from "./pages";
+import type { Remedy } from "./python";
 import { SCHEMES, Server } from "./server";
 import { type Property, serverSettings, type ServerSettings } from "./settings";
 import { Setup } from "./setup";
 import { Snooze } from "./snooze";
 
-const INSTALL = "Set Up";
+const CHANGE_SETTING = "Change Setting";
 
 let running: Server | undefined;
 
@@ -29,20 +30,23 @@ export function activate(context: vscode.ExtensionContext): void {
     settings,
     isPaused: () => snooze.until !== undefined,
     onPhase: (phase) => item.follow(phase),
-    onMissing: (sentence) => void offerSetup(sentence),
+    onMissing: (sentence, remedy) => void offer(sentence, remedy),
   });
   running = server;
   const parts: Parts = {
     context, log, server, setup, item, snooze, pages, environment: () => settings().environment,
   };
 
-  async function offerSetup(sentence: string): Promise<void> {
-    const pressed = await tell(log, "warning", `treefill: ${sentence}`, INSTALL);
+  async function offer(sentence: string, remedy: Remedy): Promise<void> {
+    const pressed = await tell(log, "warning", `treefill: ${sentence}`, remedy === "set up" ? INSTALL : CHANGE_SETTING);
     if (pressed === INSTALL) await vscode.commands.executeCommand("treefill.install");
+    if (pressed === CHANGE_SETTING) {
+      await vscode.commands.executeCommand("workbench.action.openSettings", "treefill.interpreter");
+    }
   }
 
   context.subscriptions.push(
-    log, pages, snooze, item, server,
+    pages, snooze, item, server,
     ...Object.entries(COMMANDS).map(([id, command]) =>
       vscode.commands.registerCommand(id, () => command(parts)),
     ),
@@ -50,6 +54,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.onDidChangeActiveTextEditor(() => item.show()),
     vscode.workspace.onDidOpenTextDocument((document) => tellScheme(document.uri.scheme)),
     vscode.extensions.onDidChange(() => item.show()),
+    log, // last: what ends before it may still have something to say
   );
 
   const told = new Set([...SCHEMES, "output", "treefill"]); // our own pages and logs are no news
@@ -69,7 +74,7 @@ export function activate(context: vscode.ExtensionContext): void {
 }
 
 export async function deactivate(): Promise<void> {
-  await running?.stop();
+  await running?.end();
 }
 
 function followSettings(event: vscode.ConfigurationChangeEvent, { server, item, context }: Parts): void {

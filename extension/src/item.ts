@@ -2,8 +2,9 @@
 
 import * as vscode from "vscode";
 
-import { hints } from "./others";
+import { obstacles, rivals } from "./others";
 import { SCHEMES } from "./server";
+import { textsOf } from "./settings";
 import { type Phase, present, type ServerStatus, type Situation } from "./status";
 
 const COLOURS = { warning: "statusBarItem.warningBackground", error: "statusBarItem.errorBackground" };
@@ -43,12 +44,15 @@ export class StatusItem implements vscode.Disposable {
   }
 
   private situation(): Situation {
-    const inlineSuggest = vscode.workspace.getConfiguration("editor").get<boolean>("inlineSuggest.enabled") ?? true;
+    const document = vscode.window.activeTextEditor?.document;
+    // Of a language, an editor's setting may have a value of its own.
+    const inlineSuggest = vscode.workspace.getConfiguration("editor", document).get<boolean>("inlineSuggest.enabled");
     return {
       phase: this.phase,
       snoozedUntil: this.snoozedUntil(),
-      disabledHere: disabledIn(vscode.window.activeTextEditor?.document),
-      hints: hints(inlineSuggest, vscode.extensions.all.map(({ id }) => id)),
+      disabledHere: disabledIn(document),
+      obstacles: obstacles(inlineSuggest ?? true),
+      rivals: rivals(vscode.extensions.all.map(({ id }) => id)),
     };
   }
 }
@@ -58,7 +62,7 @@ export function disabledIn(document: vscode.TextDocument | undefined): string {
   const settings = vscode.workspace.getConfiguration("treefill");
   if (!settings.get<boolean>("enabled")) return "Switched off by the setting treefill.enabled.";
   if (!document) return "";
-  if (settings.get<string[]>("disabledLanguages")?.includes(document.languageId)) {
+  if (textsOf(settings.get("disabledLanguages")).includes(document.languageId)) {
     return `Switched off for ${document.languageId} by the setting treefill.disabledLanguages.`;
   }
   return SCHEMES.includes(document.uri.scheme) || document.uri.scheme === "output"

@@ -56,6 +56,7 @@ export function progressOf(line: string): { readonly label: string; readonly per
     const told = JSON.parse(line) as { progress?: { label: string; done: number; total: number } };
     if (!told.progress) return undefined;
     const { label, done, total } = told.progress;
+    if (![done, total].every(Number.isFinite)) return undefined;
     return { label, percent: total > 0 ? Math.min(100, Math.floor((100 * done) / total)) : 0 };
   } catch {
     return undefined;

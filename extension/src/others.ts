@@ -12,16 +12,21 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   "sourcegraph.cody-ai": "Cody",
   "supermaven.supermaven": "Supermaven",
   "amazonwebservices.amazon-q-vscode": "Amazon Q",
-  "visualstudioexptteam.vscodeintellicode": "IntelliCode",
   "huggingface.huggingface-vscode": "llm-vscode",
   "kilocode.kilo-code": "Kilo Code",
 };
 
-/** Sentences with remedies; none where all is well. */
-export function hints(inlineSuggestEnabled: boolean, installed: readonly string[]): string[] {
+/** Why suggestions can't be seen, with the remedy; none where they can. */
+export function obstacles(inlineSuggestEnabled: boolean): string[] {
+  return inlineSuggestEnabled
+    ? []
+    : ["The editor shows no suggestions: switch on the setting editor.inlineSuggest.enabled."];
+}
+
+/** Who else suggests code here: worth knowing, and nothing wrong where the user wants both. */
+export function rivals(installed: readonly string[]): string[] {
   const found = installed.map((id) => PROVIDERS[id.toLowerCase()]).filter((name) => name !== undefined);
-  const off = "The editor shows no suggestions: switch on the setting editor.inlineSuggest.enabled.";
-  const verb = found.length > 1 ? "suggest" : "suggests";
-  const shared = `${found.join(" and ")} ${verb} code here, too, and the editor shows one at a time: disable the others.`;
-  return [...(inlineSuggestEnabled ? [] : [off]), ...(found.length > 0 ? [shared] : [])];
+  if (found.length === 0) return [];
+  const names = `${found.join(" and ")} ${found.length > 1 ? "suggest" : "suggests"}`;
+  return [`${names} code here, too, and the editor shows one at a time: disable what you don't want to see.`];
 }

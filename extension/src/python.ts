@@ -1,5 +1,7 @@
 // Which Python runs the server: what an interpreter says of itself, and in what order interpreters are asked.
 
+import { textsOf } from "./settings";
+
 export const OLDEST: Version = [3, 11];
 
 export type Version = readonly [major: number, minor: number];
@@ -25,7 +27,10 @@ export interface Candidate {
 /** An interpreter that runs the server, or why none does. */
 export type Choice =
   | { readonly kind: "found"; readonly executable: string; readonly origin: Origin; readonly version: string }
-  | { readonly kind: "missing"; readonly sentence: string };
+  | { readonly kind: "missing"; readonly sentence: string; readonly remedy: Remedy };
+
+/** What helps where no interpreter runs the server: setting it up, or another value of the user's setting. */
+export type Remedy = "set up" | "change setting";
 
 /**
  * Prints what `parseProbe` reads. It runs in any Python that can be met, so it is written for an old one, and it does
@@ -43,10 +48,12 @@ try:
     import sysconfig
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     own = "cp%d%d" % sys.version_info[:2]
-    answer["tags"] = [own + "-" + own + "-" + platform]
-    if sys.version_info[:2] >= (3, 12):
-        answer["tags"].append("cp312-abi3-" + platform)
-except ImportError:
+    # Other Pythons, and CPython without its lock, take wheels of other names.
+    if sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        answer["tags"] = [own + "-" + own + "-" + platform]
+        if sys.version_info[:2] >= (3, 12):
+            answer["tags"].append("cp312-abi3-" + platform)
+except (ImportError, AttributeError):
     pass
 print(json.dumps(answer))
 `;
@@ -55,15 +62,25 @@ print(json.dumps(answer))
 export function parseProbe(executable: string, output: string): Probed | undefined {
   try {
     const line = output.trim().split("\n").at(-1) ?? "";
-    const answer = JSON.parse(line) as { version: [number, number]; treefill: string | null; tags: string[] };
-    return { executable, version: answer.version, treefill: answer.treefill, tags: answer.tags };
+    const { version, treefill, tags } = JSON.parse(line) as Partial<Record<keyof Probed, unknown>>;
+    if (!isVersion(version)) return undefined;
+    return { executable, version, treefill: typeof treefill === "string" ? treefill : null, tags: textsOf(tags) };
   } catch {
     return undefined;
   }
 }
 
+function isVersion(value: unknown): value is Version {
+  return Array.isArray(value) && value.length === 2 && value.every((part) => Number.isInteger(part));
+}
+
 export function isOldEnough(version: Version): boolean {
   return version[0] > OLDEST[0] || (version[0] === OLDEST[0] && version[1] >= OLDEST[1]);
+}
+
+/** A path as a person writes it: `~/venv/bin/python`. */
+export function atHome(executable: string, home: string): string {
+  return executable.replace(/^~(?=[/\\])/, () => home);
 }
 
 /**
@@ -80,10 +97,11 @@ export async function choose(
       return { kind: "found", ...candidate, version: probed.treefill };
     }
     if (candidate.origin === "setting") {
-      return { kind: "missing", sentence: `${trouble} Change the setting treefill.interpreter, or clear it.` };
+      const sentence = `${trouble} Change the setting treefill.interpreter, or clear it.`;
+      return { kind: "missing", sentence, remedy: "change setting" };
     }
   }
-  return { kind: "missing", sentence: "The treefill server is not installed on this machine yet." };
+  return { kind: "missing", sentence: "The treefill server is not installed on this machine yet.", remedy: "set up" };
 }
 
 function troubleWith(candidate: Candidate, probed: Probed | undefined): string {

@@ -11,8 +11,9 @@ import {
 
 import type { Log } from "./log";
 import { tell } from "./log";
-import { type Choice } from "./python";
-import { Crashes, OneAtATime } from "./restarts";
+import type { Choice, Remedy } from "./python";
+import { Crashes, OneAtATime, within } from "./restarts";
+import { environmentFor } from "./run";
 import { type ServerSettings } from "./settings";
 import type { Phase, ServerStatus } from "./status";
 
@@ -20,6 +21,7 @@ import type { Phase, ServerStatus } from "./status";
 export const SCHEMES = ["file", "untitled", "vscode-notebook-cell"];
 
 const STOP_LIMIT_MS = 2000;
+const START_LIMIT_MS = 30_000; // of a start that never ends, each further one would wait for its end
 const CHOOSE_MODEL = "Choose Model…";
 const STARTING: ServerStatus = {
   busy: true, message: "starting", kind: "Normal", state: "starting", percent: 0, model: "", tokensPerSecond: 0,
@@ -34,7 +36,7 @@ export interface ServerHost {
   /** True while nothing is to be suggested, whatever is asked. */
   isPaused(): boolean;
   onPhase(phase: Phase): void;
-  onMissing(sentence: string): void;
+  onMissing(sentence: string, remedy: Remedy): void;
 }
 
 /** A client that leaves it to us what a user is told of its errors. */
@@ -50,11 +52,20 @@ export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
   private readonly crashes = new Crashes();
   private readonly restarts = new OneAtATime(() => this.startAnew());
+  private isDisposed = false;
+  private isToldAlready = false;
 
   constructor(private readonly host: ServerHost) {}
 
-  /** Starts the server, or starts it anew. One start runs, one may wait; further calls join that one. */
-  restart(): Promise<void> {
+  /**
+   * Starts the server, or starts it anew. One start runs, one may wait; further calls join that one. In a folder that
+   * nobody trusts nothing starts, whoever asks. Never rejects.
+   *
+   * @param isToldAlready The user has just been told why there may be no server.
+   */
+  restart(isToldAlready = false): Promise<void> {
+    if (!vscode.workspace.isTrusted) return Promise.resolve();
+    this.isToldAlready = isToldAlready;
     this.crashes.forget();
     return this.restarts.run();
   }
@@ -66,31 +77,56 @@ export class Server implements vscode.Disposable {
     await client?.dispose(STOP_LIMIT_MS).catch((error: unknown) => this.host.log.warn(`At its end: ${String(error)}`));
   }
 
+  /** Ends the server, and a start that is under way comes to nothing. */
+  async end(): Promise<void> {
+    this.isDisposed = true;
+    await this.stop();
+  }
+
   dispose(): void {
-    void this.stop();
+    void this.end();
   }
 
   /** Asks the server to carry out one of its commands; undefined where it is not there. */
   async command<T>(command: string, ...args: unknown[]): Promise<T | undefined> {
-    if (!this.client?.isRunning()) return undefined;
-    return this.client.sendRequest<T>("workspace/executeCommand", { command, arguments: args });
+    const { client } = this;
+    if (!client?.isRunning()) return undefined;
+    try {
+      return await client.sendRequest<T>("workspace/executeCommand", { command, arguments: args });
+    } catch (error) {
+      this.host.log.warn(`${command} was not answered: ${String(error)}`);
+      return undefined;
+    }
   }
 
   /** The server asks for the settings that it wants to know. */
   async tellSettingsChanged(): Promise<void> {
-    if (this.client?.isRunning()) {
+    if (!this.client?.isRunning()) return;
+    try {
       await this.client.sendNotification("workspace/didChangeConfiguration", { settings: null });
+    } catch (error) {
+      this.host.log.warn(`The server was not told of the settings: ${String(error)}`); // it has just ended
     }
   }
 
   private async startAnew(): Promise<void> {
-    await this.stop();
-    this.interpreter = undefined;
+    if (this.isDisposed) return;
+    try {
+      await this.stop();
+      this.interpreter = undefined;
+      await this.findAndStart();
+    } catch (error) {
+      this.giveUp(`The server could not be started (${String(error)}).`);
+    }
+  }
+
+  private async findAndStart(): Promise<void> {
     this.host.onPhase({ kind: "starting" });
     const found = await this.host.find();
+    if (this.isDisposed) return;
     if (found.kind === "missing") {
-      this.host.onPhase({ kind: "missing", sentence: found.sentence });
-      this.host.onMissing(found.sentence);
+      this.host.onPhase(found);
+      if (!this.isToldAlready) this.host.onMissing(found.sentence, found.remedy);
       return;
     }
     this.interpreter = found.executable;
@@ -101,21 +137,21 @@ export class Server implements vscode.Disposable {
   private async start(executable: string): Promise<void> {
     const client = this.newClient(executable);
     this.client = client;
-    client.onNotification("didChangeStatus", (status: Partial<ServerStatus>) =>
-      this.host.onPhase({ kind: "running", server: { ...STARTING, ...status } }),
-    );
+    client.onNotification("didChangeStatus", (status: Partial<ServerStatus>) => {
+      if (this.client === client) this.host.onPhase({ kind: "running", server: { ...STARTING, ...status } });
+    });
     client.onNotification(ShowMessageNotification.type, ({ type, message }) => void this.show(type, message));
     try {
-      await client.start();
+      await within(START_LIMIT_MS, client.start());
     } catch (error) {
       this.host.log.error(`The server could not be started: ${String(error)}`);
       this.followEnd(client);
+      await client.dispose(STOP_LIMIT_MS).catch(() => undefined); // which ends the process of one that is starting
     }
   }
 
   private newClient(executable: string): LanguageClient {
-    const { environment } = this.host.settings();
-    const env = { ...process.env, ...environment, PYTHONPATH: undefined };
+    const env = environmentFor(this.host.settings().environment);
     const client: LanguageClient = new QuietClient(
       "treefill",
       "treefill",
@@ -151,6 +187,7 @@ export class Server implements vscode.Disposable {
     if (this.crashes.mayRestart(Date.now())) {
       this.host.log.warn("The server has ended unexpectedly; it is started again.");
       this.host.onPhase({ kind: "starting" });
+      this.isToldAlready = false;
       void this.restarts.run();
     } else {
       this.giveUp("The server has ended unexpectedly several times within minutes; it is not started again.");

@@ -53,15 +53,21 @@ export function serverName(key: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
+/** The texts of a list; of anything else that stands in a settings file, none. */
+export function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
 /** The list with the language in it, or without it where it is in it already. */
-export function toggled(languages: readonly string[], language: string): string[] {
+export function toggled(set: unknown, language: string): string[] {
+  const languages = textsOf(set);
   return languages.includes(language)
     ? languages.filter((each) => each !== language)
     : [...languages, language].sort();
 }
 
 /** An empty text is how an editor shows that a path is not set. */
-function isSet(value: unknown): boolean {
+export function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "";
 }
 

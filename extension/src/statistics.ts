@@ -85,7 +85,7 @@ function plot(days: readonly Day[]): string {
   };
   const bars = days.map(
     ({ day, offered, accepted, partly_accepted }, index) =>
-      `<g><title>${escape(day)}: ${offered} offered, ${accepted + partly_accepted} accepted</title>` +
+      `<g><title>${escape(`${day}: ${offered} offered, ${accepted + partly_accepted} accepted`)}</title>` +
       bar("offered", offered, index) +
       bar("accepted", accepted + partly_accepted, index) +
       "</g>",

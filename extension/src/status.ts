@@ -1,5 +1,7 @@
 // What the status item shows, from what is known. No editor in here: what a person reads is decided, and tested, alone.
 
+import type { Remedy } from "./python";
+
 /** What the server tells of itself; its `didChangeStatus`. */
 export interface ServerStatus {
   readonly busy: boolean;
@@ -15,7 +17,7 @@ export interface ServerStatus {
 export type Phase =
   | { readonly kind: "untrusted" }
   | { readonly kind: "starting" }
-  | { readonly kind: "missing"; readonly sentence: string }
+  | { readonly kind: "missing"; readonly sentence: string; readonly remedy: Remedy }
   | { readonly kind: "installing"; readonly step: string }
   | { readonly kind: "stopped"; readonly sentence: string }
   | { readonly kind: "running"; readonly server: ServerStatus };
@@ -28,7 +30,9 @@ export interface Situation {
   /** Why nothing is suggested in the document at hand, or an empty text. */
   readonly disabledHere: string;
   /** What in the editor keeps suggestions from being seen or makes two of them: sentences with remedies. */
-  readonly hints: readonly string[];
+  readonly obstacles: readonly string[];
+  /** Who else suggests code here. */
+  readonly rivals: readonly string[];
 }
 
 export interface Shown {
@@ -43,10 +47,10 @@ const WARNING = "$(warning) treefill";
 
 export function present(situation: Situation): Shown {
   const shown = presentPhase(situation);
-  const hinted = situation.hints.length > 0 && shown.severity === "normal";
+  const hinted = situation.obstacles.length > 0 && shown.severity === "normal";
   return {
     text: hinted ? shown.text.replace(/^\$\([a-z~-]+\)/, "$(warning)") : shown.text,
-    tooltip: [...shown.tooltip, ...situation.hints],
+    tooltip: [...shown.tooltip, ...situation.obstacles, ...situation.rivals],
     severity: hinted ? "warning" : shown.severity,
   };
 }
@@ -58,7 +62,7 @@ function presentPhase({ phase, snoozedUntil, disabledHere }: Situation): Shown {
     case "starting":
       return calm("$(loading~spin) treefill", "The server is starting.");
     case "missing":
-      return { text: WARNING, tooltip: [phase.sentence, "Click to set it up."], severity: "warning" };
+      return { text: WARNING, tooltip: missingLines(phase), severity: "warning" };
     case "installing":
       return calm("$(loading~spin) treefill: installing", `Setting up: ${phase.step}.`);
     case "stopped":
@@ -66,6 +70,10 @@ function presentPhase({ phase, snoozedUntil, disabledHere }: Situation): Shown {
     case "running":
       return presentServer(phase.server, snoozedUntil, disabledHere);
   }
+}
+
+function missingLines({ sentence, remedy }: Phase & { kind: "missing" }): string[] {
+  return remedy === "set up" ? [sentence, "Click to set it up."] : [sentence];
 }
 
 function presentServer(server: ServerStatus, snoozedUntil: Date | undefined, disabledHere: string): Shown {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
 
-import { baseOf, interpreterOf, makeEnvironment, pythonIn, troubleOf, wheelFor } from "../src/environment";
+import { baseOf, interpreterOf, isInside, isOutdated, makeEnvironment, pythonIn, troubleOf, wheelFor } from "../src/environment";
 import type { Probed } from "../src/python";
 
 const WHEELS = [
@@ -34,7 +34,7 @@ test("the first Python that a wheel fits is taken", () => {
 });
 
 test("no Python, an old one, and one that no wheel fits each say what to do", () => {
-  assert.match(baseOf([], WHEELS) as string, /^No Python 3\.11 or newer was found: install one, or name it/);
+  assert.match(baseOf([], WHEELS) as string, /^No Python 3\.11 or newer was found: install one, or install treefill in one of your own/);
   assert.match(baseOf([python(9)], WHEELS) as string, /\(\/usr\/bin\/python3\.9 is 3\.9\): install one/);
   assert.match(baseOf([python(13)], WHEELS) as string, /none of the Pythons here is that .*treefill\.interpreter\.$/);
 });
@@ -85,6 +85,7 @@ test("what pip says becomes a sentence with a remedy", () => {
     ["The virtual environment was not created because ensurepip is not available.", /python3-venv on Debian/],
     ["ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", /not the one that was checked/],
     ["NewConnectionError('<pip._vendor.urllib3>: Failed to establish a new connection')", /can't be reached/],
+    ["ReadTimeoutError('HTTPSConnectionPool')", /can't be reached/],
     ["OSError: [Errno 28] No space left on device", /The disk is full/],
     ["whatever\nERROR: something new\nand a hint", /\(ERROR: something new\)/],
   ] as const) {
@@ -95,6 +96,20 @@ test("what pip says becomes a sentence with a remedy", () => {
 test("an environment's interpreter is where its system puts it", () => {
   assert.equal(pythonIn("/e", "linux"), path.join("/e", "bin", "python"));
   assert.equal(pythonIn("/e", "win32"), path.join("/e", "Scripts", "python.exe"));
+});
+
+test("g22: an environment that a folder brings is told from one that lies beside it", () => {
+  for (const inside of ["/work/a", "/work/a/.venv/bin", "/work/a/..b/bin"]) assert.ok(isInside("/work/a", inside), inside);
+  for (const outside of ["/work", "/work/ab/bin", "/usr/bin"]) assert.ok(!isInside("/work/a", outside), outside);
+});
+
+test("an environment that another version of this extension has made is made anew", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "treefill-"));
+  assert.equal(await isOutdated(folder, WHEELS), false);
+  writeFileSync(path.join(folder, "treefill-environment.json"), JSON.stringify({ file: "old", sha256: "old" }));
+  assert.equal(await isOutdated(folder, WHEELS), true);
+  writeFileSync(path.join(folder, "treefill-environment.json"), JSON.stringify(WHEELS[0]));
+  assert.equal(await isOutdated(folder, WHEELS), false);
 });
 
 test("every requirement is pinned and has a hash, and the server is not among them", () => {

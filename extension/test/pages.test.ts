@@ -27,6 +27,9 @@ test("the command line's progress is read, and its complaints", () => {
   assert.deepEqual(progressOf('{"progress": {"label": "Downloading", "done": 25, "total": 50}}'), { label: "Downloading", percent: 50 });
   assert.equal(progressOf("About to download 491 MB."), undefined);
   assert.equal(progressOf("{broken"), undefined);
+  for (const line of ["null", "5", '{"progress": 5}', '{"progress": {"label": "x", "done": "a", "total": 1}}']) {
+    assert.equal(progressOf(line), undefined, line);
+  }
   assert.equal(complaintOf('x\n{"progress": {}}\ntreefill: No such model.\n'), "No such model.");
   assert.equal(complaintOf(""), "It ended without a word.");
   assert.equal(megabytes(491_400_000), "491 MB");
@@ -42,6 +45,11 @@ test("a page without figures says so and divides by nothing", () => {
   const page = statisticsPage(NOTHING);
   assert.match(page, /no day yet/);
   assert.doesNotMatch(page, /NaN|undefined|null/);
+});
+
+test("what is no number, in a file that was tampered with, is shown as text", () => {
+  const day = { day: "<i>", offered: "<b>" as unknown as number, accepted: 0, partly_accepted: 0, characters_accepted: 0 };
+  assert.doesNotMatch(statisticsPage({ ...NOTHING, since: "<i>", days: [day], total: day }), /<[bi]>/);
 });
 
 test("a page has a bar for each day and runs no script", () => {

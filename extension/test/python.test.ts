@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Candidate, choose, isOldEnough, parseProbe, PROBE, type Probed } from "../src/python";
+import { atHome, type Candidate, choose, isOldEnough, parseProbe, PROBE, type Probed } from "../src/python";
 import { run } from "../src/run";
 
 const ANSWERS: Record<string, Probed> = {
@@ -65,4 +65,17 @@ test("noise before the answer is passed over, and what is no answer is none", ()
   const answer = '{"version": [3, 11], "treefill": null, "tags": []}';
   assert.deepEqual(parseProbe("/x", `warning: site\n${answer}\n`)?.version, [3, 11]);
   assert.equal(parseProbe("/x", "Python was not found; run without arguments to install"), undefined);
+});
+
+test("an answer of another shape is none, and what it leaves out is not there", () => {
+  for (const answer of ['{"version": "3.11"}', '{"version": 3}', '{"version": [3]}', '{"treefill": "1"}', "null", "[]", "3"]) {
+    assert.equal(parseProbe("/x", answer), undefined, answer);
+  }
+  const bare = { executable: "/x", version: [3, 11], treefill: null, tags: [] };
+  assert.deepEqual(parseProbe("/x", '{"version": [3, 11], "treefill": 1, "tags": "cp311"}'), bare);
+});
+
+test("a path below one's home is written as in a shell", () => {
+  assert.equal(atHome("~/venv/bin/python", "/home/$&"), "/home/$&/venv/bin/python");
+  for (const other of ["/a/~/python", "~other/python", "python3"]) assert.equal(atHome(other, "/home/me"), other);
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Crashes, OneAtATime } from "../src/restarts";
+import { Crashes, OneAtATime, within } from "../src/restarts";
 
 test("the fourth crash within minutes is the last", () => {
   const crashes = new Crashes();
@@ -40,4 +40,15 @@ test("a restart that fails lets the one that waits run", async () => {
   await assert.rejects(first, /no/);
   await second;
   assert.equal(n, 2);
+});
+
+test("what never ends is given up after its time, and what ends is not held up", async () => {
+  assert.equal(await within(60_000, Promise.resolve(5)), 5);
+  await assert.rejects(within(60_000, Promise.reject(new Error("no"))), /no/);
+  await assert.rejects(within(20, new Promise(() => undefined)), /longer than 0\.02 s/);
+});
+
+test("a start that always takes too long is given up as well", () => {
+  const crashes = new Crashes();
+  assert.deepEqual([30, 60, 90, 120].map((s) => crashes.mayRestart(s * 1000)), [true, true, true, false]);
 });

@@ -50,4 +50,6 @@ test("names are the server's", () => {
 test("a language is switched off and on again", () => {
   assert.deepEqual(toggled(["sql"], "markdown"), ["markdown", "sql"]);
   assert.deepEqual(toggled(["markdown", "sql"], "markdown"), ["sql"]);
+  for (const wrong of [undefined, null, 5, "python", { a: 1 }]) assert.deepEqual(toggled(wrong, "sql"), ["sql"]);
+  assert.deepEqual(toggled(["c", 5], "sql"), ["c", "sql"]);
 });

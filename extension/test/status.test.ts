@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { hints } from "../src/others";
+import { obstacles, rivals } from "../src/others";
 import { type Phase, present, type ServerStatus, type Situation } from "../src/status";
 
 const READY: ServerStatus = {
@@ -11,7 +11,7 @@ const READY: ServerStatus = {
 };
 
 function shown(phase: Phase, more: Partial<Situation> = {}): string {
-  const { text, tooltip, severity } = present({ phase, disabledHere: "", hints: [], ...more });
+  const { text, tooltip, severity } = present({ phase, disabledHere: "", obstacles: [], rivals: [], ...more });
   return [text, severity, ...tooltip].join(" | ");
 }
 
@@ -43,17 +43,22 @@ test("quiet has its reason", () => {
   assert.equal(running({}, { snoozedUntil }), "$(bell-slash) treefill | normal | Snoozed until 09:05.");
   assert.equal(running({}, { disabledHere: "Switched off for sql." }), "$(circle-slash) treefill | normal | Switched off for sql.");
   assert.match(shown({ kind: "untrusted" }), /not trusted/);
-  assert.match(shown({ kind: "missing", sentence: "Not installed." }), /warning \| Not installed\. \| Click to set it up\.$/);
+  assert.match(shown({ kind: "missing", sentence: "Not installed.", remedy: "set up" }), /warning \| Not installed\. \| Click to set it up\.$/);
+  assert.match(shown({ kind: "missing", sentence: "Change it.", remedy: "change setting" }), /warning \| Change it\.$/);
   assert.match(shown({ kind: "installing", step: "fetching" }), /Setting up: fetching\./);
 });
 
 test("an editor that shows no suggestions, and others that make some, are hinted at", () => {
-  assert.deepEqual(hints(true, ["ms-python.python"]), []);
-  const found = hints(false, ["GitHub.copilot", "continue.continue"]);
-  assert.deepEqual(found.map((hint) => hint.split(":")[0]), [
-    "The editor shows no suggestions",
-    "GitHub Copilot and Continue suggest code here, too, and the editor shows one at a time",
-  ]);
-  assert.match(running({}, { hints: found }), /^\$\(warning\) treefill \| warning \| Ready: qwen\./);
-  assert.match(running({ kind: "Error", message: "No." }, { hints: found }), /^\$\(error\) treefill \| error/);
+  assert.deepEqual([...obstacles(true), ...rivals(["ms-python.python"])], []);
+  const [off] = obstacles(false);
+  assert.match(off ?? "", /^The editor shows no suggestions: switch on/);
+  assert.match(running({}, { obstacles: [off ?? ""] }), /^\$\(warning\) treefill \| warning \| Ready: qwen\./);
+  assert.match(running({ kind: "Error", message: "No." }, { obstacles: [off ?? ""] }), /^\$\(error\) treefill \| error/);
+});
+
+test("who else suggests code is told and is nothing wrong", () => {
+  assert.match(rivals(["GitHub.copilot"])[0] ?? "", /^GitHub Copilot suggests code here, too/);
+  const both = rivals(["GitHub.copilot", "continue.continue"]);
+  assert.match(both[0] ?? "", /^GitHub Copilot and Continue suggest code here/);
+  assert.match(running({}, { rivals: both }), /^\$\(sparkle\) treefill \| normal \| Ready: qwen\..*Continue suggest/);
 });

@@ -41,7 +41,7 @@ def test_what_is_no_python_is_told_once_and_mended_without_reloading(
     told = editor.wait_for_notification(
         "/nowhere/python (setting) is no Python that runs. Change the setting"
     )
-    assert (told.severity, told.buttons) == ("warning", ("Set Up", "Show Log"))
+    assert (told.severity, told.buttons) == ("warning", ("Change Setting", "Show Log"))
 
     editor.change_settings({"treefill.interpreter": old})
     editor.wait_for_notification("is Python 3.9, and treefill needs 3.11 or newer.")

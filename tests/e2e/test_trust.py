@@ -46,6 +46,11 @@ def test_g22_neither_trust_state_lets_a_folder_choose_what_runs(
     editor.type(" ")
     editor.assert_no_ghost_for(2)
     assert treefill_processes(server) == []
+    for command in ("Restart the Server", "Set Up the Server", "Run the Doctor"):
+        editor.run_command(f"treefill: {command}")
+        editor.wait_for_notification("Nothing runs in a folder that you have not trusted")
+        editor.dismiss_notifications()
+    assert treefill_processes(server) == []
 
     editor.trust_folder()
     wait_for_ready(editor)

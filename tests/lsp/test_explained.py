@@ -63,3 +63,10 @@ def test_of_a_long_text_the_last_lines_are_shown() -> None:
 
     assert "… 60 lines before\nline 60\n" in page
     assert "line 59\n" not in page
+
+
+def test_a_files_name_stays_in_its_line() -> None:
+    page = as_markdown("file:///w/my%20file%0A%23x.py", {**TOLD, "refusals": [["/w/a\n# b", "outside"]]})
+
+    assert page.startswith("# The last completion in my file #x.py\n")
+    assert "- /w/a # b: outside\n" in page

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 _N_SHOWN_LINES = 40
 """Of each text, the last so many: what stands right before the cursor matters most."""
@@ -21,7 +22,7 @@ def as_markdown(uri: str, told: Mapping[str, Any]) -> str:
 
 def _outcome(told: Mapping[str, Any]) -> Iterator[str]:
     if told.get("reason"):
-        yield from (f"**Nothing was suggested:** {told['sentence']} (`{told['reason']}`)", "")
+        yield from (f"**Nothing was suggested:** {told.get('sentence', '')} (`{told['reason']}`)", "")
     elif told.get("sentence"):
         yield from (str(told["sentence"]), "")
     elif told.get("source"):
@@ -62,7 +63,7 @@ def _parts(told: Mapping[str, Any]) -> Iterator[str]:
 def _filters(told: Mapping[str, Any]) -> Iterator[str]:
     if not told.get("steps"):
         return
-    yield from ("## What the model wrote", "", *_code(told.get("raw_text", "")), "")
+    yield from ("## What the model wrote", "", *_code(told.get("raw_text") or ""), "")
     changed = [(name, after) for name, before, after in told["steps"] if before != after]
     same = [name for name, before, after in told["steps"] if before == after]
     for name, after in changed:
@@ -74,7 +75,7 @@ def _left_out(told: Mapping[str, Any]) -> Iterator[str]:
     if not told.get("refusals"):
         return
     yield from ("## Files that were not read", "")
-    yield from (f"- {path}: {reason}" for path, reason in told["refusals"])
+    yield from (f"- {_in_a_line(path)}: {reason}" for path, reason in told["refusals"])
     yield ""
 
 
@@ -91,4 +92,9 @@ def _code(text: str) -> Iterator[str]:
 
 
 def _name(uri: str) -> str:
-    return uri.rsplit("/", 1)[-1] or "an unnamed document"
+    return _in_a_line(unquote(uri.rsplit("/", 1)[-1])) or "an unnamed document"
+
+
+def _in_a_line(name: str) -> str:
+    """A file's name may hold line ends, which would begin a heading or a list of its own here."""
+    return " ".join(name.split())
