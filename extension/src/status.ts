@@ -29,7 +29,7 @@ export interface Situation {
   readonly snoozedUntil?: Date;
   /** Why nothing is suggested in the document at hand, or an empty text. */
   readonly disabledHere: string;
-  /** What in the editor keeps suggestions from being seen or makes two of them: sentences with remedies. */
+  /** What in the editor keeps suggestions from being seen: sentences with remedies. */
   readonly obstacles: readonly string[];
   /** Who else suggests code here. */
   readonly rivals: readonly string[];
