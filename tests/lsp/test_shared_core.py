@@ -370,7 +370,8 @@ def test_a_runtime_folder_that_cannot_be_written_is_told_once_and_found_later(fo
             assert editor.ask(URI, {"line": 0, "character": 4}) == []
         sentence = f"The folder {folder / 'run'} cannot be made (File exists): set runtime_dir to another."
         assert editor.explain(URI)["sentence"] == sentence
-        assert editor.statuses[-1] == {"busy": False, "message": sentence, "kind": "Warning"}
+        status = editor.statuses[-1]
+        assert (status["busy"], status["message"], status["kind"]) == (False, sentence, "Warning")
 
         (folder / "run").unlink()
         editor.wait_until(is_ready)
