@@ -126,6 +126,7 @@ def test_nothing_needs_an_api_that_is_not_stable(
 
     type_at_end(editor, text[-1])
     editor.wait_for_ghost("width * height")
+    editor.screenshot("ghost-text")  # docs/images has it
     editor.press("Tab")
 
     assert editor.saved().decode() == f"{text}width * height"

@@ -10,7 +10,7 @@ TOLD: dict[str, Any] = {
     "source": "decoded",
     "layout": "fim",
     "mode": "line",
-    "parts": [["prefix", "def add(a, b):\n", 7], ["suffix", "", 0]],
+    "parts": [["<|fim_prefix|>", "", 1], ["prefix", "def add(a, b):\n", 7], ["suffix", "", 0]],
     "forced": "    return ",
     "refusals": [["/w/.env", "a secrets file"]],
     "raw_text": "a + b\n",
@@ -30,7 +30,7 @@ def test_a_suggestion_is_told_from_its_prompt_to_its_filters() -> None:
     page = as_markdown("file:///w/calc.py", TOLD)
 
     assert page.startswith("# The last completion in calc.py\n\nSuggested; where it came from: **decoded**.")
-    assert "### prefix (7 tokens)\n\n```\ndef add(a, b):\n\n```" in page
+    assert "### <|fim_prefix|> (1 token)\n\n### prefix (7 tokens)\n\n```\ndef add(a, b):\n\n```" in page
     assert "| of these, reused from before | 10 |" in page
     assert "### after trailing\n\n```\na + b\n```" in page
     assert "Changed nothing: overlap." in page

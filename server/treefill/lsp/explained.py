@@ -55,7 +55,8 @@ def _parts(told: Mapping[str, Any]) -> Iterator[str]:
         return
     yield from (f"## Prompt: {told.get('layout', '')}, {told.get('mode', '')}", "")
     for name, text, n_tokens in told["parts"]:
-        yield from (f"### {name} ({n_tokens} tokens)", "", *_code(text), "")
+        yield from (f"### {name} ({n_tokens} token{'' if n_tokens == 1 else 's'})", "")
+        yield from (*_code(text), "") if text else ()
     if told.get("forced"):
         yield from ("### typed already, which the answer has to begin with", "", *_code(told["forced"]), "")
 
