@@ -113,6 +113,19 @@ class Workbench:
         self.folder, self.file = folder, file
         self.open_file(file)
 
+    def open_notebook(self, file: str) -> None:
+        """A notebook of the folder, by Quick Open, with the cursor in its first cell."""
+        with self._waiting_for(f"{file} to open"):
+            self._fill_quick_input("Control+p", str(self.folder / file))
+            self._rows().filter(has_text=self.folder.name).filter(has_text=file).first.click()
+            self.page.locator(".notebookOverlay .cell .monaco-editor .view-line").first.click()
+            self.page.locator(".notebookOverlay .cell .monaco-editor.focused").first.wait_for()
+
+    def ghost_in_cell(self) -> str:
+        """The ghost text of a line in a notebook's cell; empty where there is none."""
+        found = self.page.locator(".notebookOverlay .ghost-text-decoration").all_inner_texts()
+        return spaced("".join(found).replace("\u00b7", " "))
+
     def close_files(self, key: str) -> None:
         """Close all files by a key that is bound to that, and save none that has no name."""
         self.page.keyboard.press("Escape")
