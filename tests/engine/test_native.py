@@ -13,7 +13,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 from treefill import _kernels
 from treefill.engine.api import CancelFlag
-from treefill.engine.native import load_backend
+from treefill.engine.native import load_backend, read_weights, step_weights
 from treefill.engine.native.backend import NativeBackend
 from treefill.engine.native.load import load_decoder
 from treefill.engine.native.rope import rotary_tables
@@ -285,3 +285,17 @@ def test_an_instruction_set_that_is_not_here_is_an_error_and_no_crash(files: Mod
 
     assert "instruction set 'mmx' is not available here" in ran.stderr
     assert ran.returncode == 1
+
+
+def test_the_weights_are_read_through_in_pieces_and_the_share_is_told(tmp_path: Path) -> None:
+    weights = tiny_model(tmp_path).weights
+    shares: list[float] = []
+
+    read_weights(weights, shares.append)
+
+    assert shares == sorted(set(shares))
+    assert shares[-1] == 1.0
+    assert 2 <= len(shares) <= 21
+    assert sum(array.nbytes for array in step_weights(weights, "avx512vnni")) > sum(
+        array.nbytes for array in step_weights(weights, "avx2")
+    ), "the sums are read where the instruction set needs them"
