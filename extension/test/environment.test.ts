@@ -99,8 +99,8 @@ test("an environment's interpreter is where its system puts it", () => {
 });
 
 test("g22: an environment that a folder brings is told from one that lies beside it", () => {
-  for (const inside of ["/work/a", "/work/a/.venv/bin", "/work/a/..b/bin"]) assert.ok(isInside("/work/a", inside), inside);
-  for (const outside of ["/work", "/work/ab/bin", "/usr/bin"]) assert.ok(!isInside("/work/a", outside), outside);
+  for (const inside of ["/code/a", "/code/a/.venv/bin", "/code/a/..b/bin"]) assert.ok(isInside("/code/a", inside), inside);
+  for (const outside of ["/code", "/code/ab/bin", "/usr/bin"]) assert.ok(!isInside("/code/a", outside), outside);
 });
 
 test("an environment that another version of this extension has made is made anew", async () => {

@@ -215,7 +215,7 @@ def test_nothing_outside_the_workspace_is_shown_even_through_a_link(tmp_path: Pa
         "file:///home/u/.env#frag",
         "file:///c%3A/Users/x/.ssh%2Fconfig",
         "vscode-remote://wsl/home/u/.env",
-        "untitled:/work/.env?a=/b.py",
+        "untitled:/code/.env?a=/b.py",
         "home/u/%2Eenv",
         "home/u/.env?x=1",
     ],
