@@ -1,5 +1,5 @@
-// What the user has set, in the form that the server takes. The settings themselves are the server's: package.json
-// lists them as `make settings` has written them there.
+// What the user has set, in the form that the server takes. The settings themselves are the server's:
+// scripts/extension_settings.py writes them into package.json.
 //
 // Only what somebody has set is handed on: a default of ours would overrule the user's own settings file.
 
