@@ -20,16 +20,22 @@ constexpr int kMaxReLexings = 8;     // of one open lexeme, each time from an ea
 
 }  // namespace
 
-Grammar::Grammar(const TSLanguage* tables)
+Grammar::Grammar(const TSLanguage* tables, const PolicyText& policy_text, std::string_view model_name)
     : language(tables),
       lexer(language.lex_function(), language.token_count()),
       keywords(language.keyword_lex_function()
                    ? std::make_unique<LexerTables>(language.keyword_lex_function(), language.token_count())
-                   : nullptr) {}
+                   : nullptr),
+      policy(language, policy_text),
+      model(scanner_model(model_name)) {
+  for (uint32_t symbol = 0; symbol < language.token_count(); ++symbol)
+    for (std::string_view name : {"_newline", "_indent", "_dedent"})
+      if (name == language.symbol_name(static_cast<Symbol>(symbol))) layout_tokens.insert(static_cast<Symbol>(symbol));
+}
 
 Acceptor::Acceptor(std::shared_ptr<const Grammar> grammar)
-    : grammar_(std::move(grammar)), language_(grammar_->language), scanner_(language_) {
-  versions_.push_back({stacks_.push(kNoStack, kStartState), ExternalScanner::kFresh, 0});
+    : grammar_(std::move(grammar)), language_(grammar_->language), scanner_(language_, grammar_->model) {
+  versions_.push_back({stacks_.push(kNoStack, kStartState), ExternalScanner::kFresh, kNoSymbol, 0});
 }
 
 bool Acceptor::allows(std::string_view more) {
@@ -121,10 +127,7 @@ void Acceptor::advance(Version version, Versions& versions, bool is_whole) {
     const LexMode mode = language_.lex_mode(stacks_.state(version.stack));
     if (mode.lex_state == kNoLexing) return end_extra(version, versions);
     if (mode.external_lex_state != 0 && scan(version, mode.external_lex_state, versions, is_whole)) return;
-    version.lex = grammar_->lexer.start(mode.lex_state);
-    version.cursor = version.token_start = version.position;
-    version.accepted = grammar_->lexer.state(version.lex).accepted;
-    version.accepted_end = version.position;
+    start_lexing(version, mode.lex_state);
   }
   if (!lex(version, is_whole)) {
     version.seen = static_cast<uint32_t>(text_.size());
@@ -135,20 +138,32 @@ void Acceptor::advance(Version version, Versions& versions, bool is_whole) {
     refused_at_ = std::max(refused_at_, version.token_start);
     return;
   }
+  const auto length = version.accepted_end - version.token_start;
+  if (grammar_->policy.is_json_number(version.accepted) &&
+      !is_json_number(std::string_view(text_).substr(version.token_start, length), false)) {
+    refused_at_ = std::max(refused_at_, version.token_start);
+    return;
+  }
   const Symbol symbol = keyword_or(version.accepted, version);
   shift(version, symbol, version.accepted_end, version.scanner, symbol != version.accepted, versions);
 }
 
-// Asks the external scanner. True where that settles the version: it took a token, or waits for more text.
+// Asks the external scanner. True where that settles the version: it took a token, waits for more text, or is refused.
 bool Acceptor::scan(Version& version, uint16_t external_lex_state, Versions& versions, bool is_whole) {
-  const auto answer = scanner_.scan(external_lex_state, version.scanner, text_, version.position, is_whole);
+  const bool is_statement_start = version.before == kNoSymbol || grammar_->is_layout_token(version.before);
+  const auto answer = scanner_.scan({external_lex_state, version.scanner, version.position, is_whole,
+                                     grammar_->policy.is_strict(), is_statement_start},
+                                    text_);
   if (answer.is_overfull) give_up("the text is nested too deeply for the grammar's scanner");
   if (answer.is_undecided) {
     version.seen = static_cast<uint32_t>(text_.size());
+    version.possible = answer.possible;
+    version.may_be_lexed = answer.may_decline;
     add(version, versions);
     return true;
   }
-  if (!answer.found) return false;
+  if (answer.is_refused) refused_at_ = std::max(refused_at_, version.position);
+  if (!answer.found) return answer.is_refused;
   const StateId state = stacks_.state(version.stack);
   // An empty token that leaves everything as it is would be found for ever (tree-sitter leaves it out, too).
   const bool is_empty = answer.end <= version.position && answer.state == version.scanner;
@@ -156,6 +171,13 @@ bool Acceptor::scan(Version& version, uint16_t external_lex_state, Versions& ver
   version.token_start = version.position;
   shift(version, answer.symbol, answer.end, answer.state, false, versions);
   return true;
+}
+
+void Acceptor::start_lexing(Version& version, uint16_t lex_state) const {
+  version.lex = grammar_->lexer.start(lex_state);
+  version.cursor = version.token_start = version.position;
+  version.accepted = grammar_->lexer.state(version.lex).accepted;
+  version.accepted_end = version.position;
 }
 
 // Reads on with the automaton. True where the token's end is known; false where more text may make it longer.
@@ -213,11 +235,11 @@ void Acceptor::shift(const Version& version, Symbol symbol, uint32_t end, Scanne
     const StateId state = stacks_.state(stack);
     Stack reduced = kNoStack;
     const auto relex = [&](Stack other) {
-      if (other != kNoStack) add({other, version.scanner, version.position}, versions);
+      if (other != kNoStack) add({other, version.scanner, version.before, version.position}, versions);
     };
     for (const ParseAction& action : language_.actions(state, symbol)) {
       if (action.type == ParseAction::kAccept) {
-        is_accepted_ = true;
+        is_accepted_ |= policy_allows(stack, version.before, symbol);
         return;
       }
       if (action.type == ParseAction::kReduce) {
@@ -227,7 +249,8 @@ void Acceptor::shift(const Version& version, Symbol symbol, uint32_t end, Scanne
       } else if (action.type == ParseAction::kShift && !action.shift.repetition) {
         relex(reduced);
         const Stack shifted = action.shift.extra ? stack : stacks_.push(stack, action.shift.state);
-        add({shifted, scanner, end}, versions);
+        if (action.shift.extra || policy_allows(stack, version.before, symbol))
+          add({shifted, scanner, action.shift.extra ? version.before : symbol, end}, versions);
         return;
       }
     }
@@ -251,15 +274,32 @@ void Acceptor::end_extra(const Version& version, Versions& versions) {
     if (below == kNoStack) continue;
     const StateId state = stacks_.state(below);
     const StateId next = language_.next_state(state, action.reduce.symbol);
-    add({next == state ? below : stacks_.push(below, next), version.scanner, version.position}, versions);
+    add({next == state ? below : stacks_.push(below, next), version.scanner, version.before, version.position},
+        versions);
   }
 }
 
 Stack Acceptor::reduce(Stack stack, const ParseAction& action) {
+  if (grammar_->policy.refuses_reduction(action.reduce.symbol, action.reduce.child_count)) return kNoStack;
   const Stack below = stacks_.pop(stack, action.reduce.child_count);
   if (below == kNoStack) return kNoStack;
   const StateId next = language_.next_state(stacks_.state(below), action.reduce.symbol);
   return next == 0 ? kNoStack : stacks_.push(below, next);
+}
+
+// Does the language's policy have nothing against the token after the one before, on this stack?
+bool Acceptor::policy_allows(Stack stack, Symbol before, Symbol symbol) const {
+  const Policy& policy = grammar_->policy;
+  if (policy.refuses_pair(before, symbol)) return false;
+  const auto* home = policy.home_of(symbol);
+  if (!home) return true;
+  while (stack != kNoStack && !home->contains(stacks_.state(stack))) stack = stacks_.below(stack);
+  return stack != kNoStack;
+}
+
+bool Acceptor::can_take(const Version& version, Symbol symbol) {
+  return !language_.actions(stacks_.state(version.stack), symbol).empty() && can_shift(version.stack, symbol) &&
+         policy_allows(version.stack, version.before, symbol);
 }
 
 // Can this stack take that terminal, after whatever reductions it calls for? The table alone does not tell: it merges
@@ -290,36 +330,52 @@ bool Acceptor::is_viable(const Versions& versions, int depth) {
 
 // Is there something that, written after the text, this parse could take?
 bool Acceptor::is_viable(const Version& version, int depth) {
-  const bool is_between_tokens = version.position == text_.size();
-  const bool is_scanners = version.lex == kDead;
-  if (is_between_tokens || is_scanners || may_become(version)) return true;
+  if (version.position == text_.size()) return true;
+  if (version.lex == kDead) return may_be_scanned(version) || (version.may_be_lexed && may_be_lexed(version, depth));
+  if (may_become(version)) return true;
   refused_at_ = std::max(refused_at_, version.token_start);
-  if (version.accepted == kNoSymbol || version.accepted_end >= version.cursor || depth >= kMaxReLexings) return false;
-  // Or it ends where it could have ended before, and what comes after that end is another token's beginning.
-  Versions shorter;
+  const bool may_be_shorter = version.accepted != kNoSymbol && version.accepted_end < version.cursor;
+  return may_be_shorter && depth < kMaxReLexings && is_viable_after(version, depth);
+}
+
+// The open lexeme ends where it could have ended before, and what comes after that end is another token's beginning.
+bool Acceptor::is_viable_after(const Version& version, int depth) {
+  Versions after;
   const Symbol symbol = keyword_or(version.accepted, version);
-  shift(version, symbol, version.accepted_end, version.scanner, symbol != version.accepted, shorter);
-  run(shorter, false);
-  return is_viable(shorter, depth + 1);
+  shift(version, symbol, version.accepted_end, version.scanner, symbol != version.accepted, after);
+  run(after, false);
+  return is_viable(after, depth + 1);
+}
+
+// Can one of the tokens that the scanner may yet find be taken?
+bool Acceptor::may_be_scanned(const Version& version) {
+  for (ExternalSet possible = version.possible; possible; possible &= possible - 1)
+    if (can_take(version, language_.scanner().symbol_map[__builtin_ctzll(possible)])) return true;
+  return false;
+}
+
+// Were the scanner to find nothing, could the lexer?
+bool Acceptor::may_be_lexed(Version version, int depth) {
+  if (depth >= kMaxReLexings) return true;
+  start_lexing(version, language_.lex_mode(stacks_.state(version.stack)).lex_state);
+  if (!lex(version, false)) return is_viable(version, depth + 1);
+  return version.accepted != kNoSymbol && is_viable_after(version, depth);
 }
 
 // Can the open lexeme become a token that the stack can take?
 bool Acceptor::may_become(const Version& version) {
-  const StateId state = stacks_.state(version.stack);
   const Symbol word = language_.keyword_capture_token();
   return grammar_->lexer.state(version.lex).reachable.any_of([&](Symbol symbol) {
     if (grammar_->keywords && symbol == word && word != kEnd) return may_become_word(version);
-    return !language_.actions(state, symbol).empty() && can_shift(version.stack, symbol);
+    if (grammar_->policy.is_json_number(symbol) &&
+        !is_json_number(std::string_view(text_).substr(version.token_start), true))
+      return false;
+    return can_take(version, symbol);
   });
 }
 
 bool Acceptor::may_become_word(const Version& version) {
-  const StateId state = stacks_.state(version.stack);
-  const Symbol word = language_.keyword_capture_token();
-  const auto can_take = [&](Symbol symbol) {
-    return !language_.actions(state, symbol).empty() && can_shift(version.stack, symbol);
-  };
-  if (can_take(word)) return true;
+  if (can_take(version, language_.keyword_capture_token())) return true;
   const LexerTables& keywords = *grammar_->keywords;
   LexState at_keyword = keywords.start(0);
   for (uint32_t at = version.token_start; at < text_.size();) {
@@ -329,12 +385,14 @@ bool Acceptor::may_become_word(const Version& version) {
     if (at_keyword == kDead) return false;
     at += character.length;
   }
-  return keywords.state(at_keyword).reachable.any_of(can_take);
+  return keywords.state(at_keyword).reachable.any_of([&](Symbol symbol) { return can_take(version, symbol); });
 }
 
 void Acceptor::add(const Version& version, Versions& versions) {
   for (const Version& other : versions)
-    if (other.stack == version.stack && other.position == version.position && other.scanner == version.scanner) return;
+    if (other.stack == version.stack && other.position == version.position && other.scanner == version.scanner &&
+        other.before == version.before)
+      return;
   versions.push_back(version);
 }
 

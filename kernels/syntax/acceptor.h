@@ -16,22 +16,31 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "syntax/external_scanner.h"
 #include "syntax/language.h"
 #include "syntax/lexer_tables.h"
+#include "syntax/policy.h"
+#include "syntax/scanner_model.h"
 #include "syntax/stacks.h"
 
 namespace treefill::syntax {
 
 // A grammar and what was recovered of its lexers. Shared by its acceptors, from any thread.
 struct Grammar {
-  explicit Grammar(const TSLanguage* tables);
+  // `model` is the name of the external scanner's model, where there is one.
+  explicit Grammar(const TSLanguage* tables, const PolicyText& policy = {}, std::string_view model = {});
 
   Language language;
   LexerTables lexer;
   std::unique_ptr<LexerTables> keywords;  // null where the grammar has none
+  Policy policy;
+  const ScannerModel* model;  // null: the scanner itself is asked
+  std::unordered_set<Symbol> layout_tokens;
+
+  bool is_layout_token(Symbol symbol) const { return layout_tokens.contains(symbol); }
 };
 
 // One text that grows, and may shrink again. One thread at a time.
@@ -64,13 +73,16 @@ class Acceptor {
   struct Version {
     Stack stack;
     ScannerState scanner;
+    Symbol before;      // the last token taken, extras left out; kNoSymbol at the beginning
     uint32_t position;  // where the next token begins, white space before it included
     uint32_t seen = 0;  // the length of the text that was looked at; 0: the token is not begun
     uint32_t token_start = 0;
-    uint32_t cursor = 0;  // how far the automaton has read
-    uint32_t accepted_end = 0;
-    Symbol accepted = kNoSymbol;  // the longest token so far, and where it ends
+    uint32_t cursor = 0;          // how far the automaton has read
+    uint32_t accepted_end = 0;    // where `accepted` ends
+    Symbol accepted = kNoSymbol;  // the longest token so far
     LexState lex = kDead;         // kDead while the external scanner has not decided
+    ExternalSet possible = 0;     // then: what it may yet find
+    bool may_be_lexed = false;    // then: and it may find nothing
   };
   using Versions = std::vector<Version>;
 
@@ -78,15 +90,21 @@ class Acceptor {
   void run(Versions& versions, bool is_whole);
   void advance(Version version, Versions& versions, bool is_whole);
   bool scan(Version& version, uint16_t external_lex_state, Versions& versions, bool is_whole);
+  void start_lexing(Version& version, uint16_t lex_state) const;
   bool lex(Version& version, bool is_whole) const;
   Symbol keyword_or(Symbol word, const Version& version) const;
   void shift(const Version& version, Symbol symbol, uint32_t end, ScannerState scanner, bool is_keyword,
              Versions& versions);
   void end_extra(const Version& version, Versions& versions);
   Stack reduce(Stack stack, const ParseAction& action);
+  bool policy_allows(Stack stack, Symbol before, Symbol symbol) const;
+  bool can_take(const Version& version, Symbol symbol);
   bool can_shift(Stack stack, Symbol symbol, int depth = 0);
   bool is_viable(const Versions& versions, int depth = 0);
   bool is_viable(const Version& version, int depth);
+  bool is_viable_after(const Version& version, int depth);
+  bool may_be_scanned(const Version& version);
+  bool may_be_lexed(Version version, int depth);
   bool may_become(const Version& version);
   bool may_become_word(const Version& version);
   void add(const Version& version, Versions& versions);

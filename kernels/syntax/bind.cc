@@ -1,6 +1,6 @@
 #include "syntax/bind.h"
 
-#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "syntax/acceptor.h"
+#include "syntax/outline.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -24,11 +25,12 @@ std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.siz
 // The capsule keeps the wheel's library loaded, so it is kept as long as its tables are.
 class BoundGrammar {
  public:
-  explicit BoundGrammar(nb::object capsule) : capsule_(std::move(capsule)) {
+  BoundGrammar(nb::object capsule, const PolicyText& policy, const std::string& scanner_model)
+      : capsule_(std::move(capsule)) {
     auto* tables = static_cast<const TSLanguage*>(PyCapsule_GetPointer(capsule_.ptr(), "tree_sitter.Language"));
     if (!tables) throw nb::python_error();
     nb::gil_scoped_release no_gil;
-    grammar_ = std::make_shared<const Grammar>(tables);
+    grammar_ = std::make_shared<const Grammar>(tables, policy, scanner_model);
   }
 
   const std::shared_ptr<const Grammar>& get() const { return grammar_; }
@@ -64,8 +66,68 @@ std::vector<std::string> names(const Grammar& grammar, const std::vector<Symbol>
 }  // namespace
 
 void bind(nb::module_& m) {
+  nb::class_<PolicyText>(m, "Policy")
+      .def(nb::init<>())
+      .def_rw("refused_pairs", &PolicyText::refused_pairs)
+      .def_rw("refused_reductions", &PolicyText::refused_reductions)
+      .def_rw("needs_enclosing", &PolicyText::needs_enclosing)
+      .def_rw("json_numbers", &PolicyText::json_numbers)
+      .def_rw("is_strict", &PolicyText::is_strict);
+  nb::class_<LexicalRules>(m, "LexicalRules")
+      .def(nb::init<>())
+      .def_rw("line_comments", &LexicalRules::line_comments)
+      .def_rw("block_comments", &LexicalRules::block_comments)
+      .def_rw("quotes", &LexicalRules::quotes)
+      .def_rw("long_quotes", &LexicalRules::long_quotes)
+      .def_prop_rw(
+          "escape", [](const LexicalRules& self) { return std::string(self.escape ? 1 : 0, self.escape); },
+          [](LexicalRules& self, const std::string& escape) { self.escape = escape.empty() ? 0 : escape[0]; })
+      .def_prop_rw(
+          "separator", [](const LexicalRules& self) { return std::string(1, self.separator); },
+          [](LexicalRules& self, const std::string& separator) { self.separator = separator.at(0); })
+      .def_rw("has_raw_strings", &LexicalRules::has_raw_strings)
+      .def_rw("has_templates", &LexicalRules::has_templates)
+      .def_rw("has_regexes", &LexicalRules::has_regexes)
+      .def_rw("has_dollar_quotes", &LexicalRules::has_dollar_quotes)
+      .def_rw("has_directives", &LexicalRules::has_directives)
+      .def_rw("has_blocks", &LexicalRules::has_blocks);
+  nb::class_<LayoutWords>(m, "LayoutWords")
+      .def(nb::init<>())
+      .def_rw("continuations", &LayoutWords::continuations)
+      .def_rw("prefixes", &LayoutWords::prefixes)
+      .def_rw("resets", &LayoutWords::resets);
+  nb::class_<Scope>(m, "Scope")
+      .def_prop_ro("opener", [](const Scope& self) { return std::string(self.opener ? 1 : 0, self.opener); })
+      .def_ro("opened_at", &Scope::opened_at)
+      .def_ro("body", &Scope::body)
+      .def_ro("starts", &Scope::starts);
+  nb::class_<LogicalLine>(m, "LogicalLine")
+      .def_ro("start", &LogicalLine::start)
+      .def_ro("code", &LogicalLine::code)
+      .def_ro("end", &LogicalLine::end)
+      .def_ro("has_block", &LogicalLine::has_block);
+  nb::class_<Layout>(m, "Layout").def_ro("levels", &Layout::levels).def_ro("current", &Layout::current);
+  m.def(
+      "outline",
+      [](const nb::bytes& text, uint32_t begin, uint32_t at, const LexicalRules& rules) {
+        return outline(view(text), begin, at, rules);
+      },
+      "text"_a, "begin"_a, "at"_a, "rules"_a);
+  m.def(
+      "statement_end",
+      [](const nb::bytes& text, uint32_t at, uint32_t n_open, const LexicalRules& rules) {
+        return statement_end(view(text), at, n_open, rules);
+      },
+      "text"_a, "at"_a, "n_open"_a, "rules"_a);
+  m.def(
+      "layout",
+      [](const nb::bytes& text, uint32_t begin, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
+        return layout(view(text), begin, at, rules, words);
+      },
+      "text"_a, "begin"_a, "at"_a, "rules"_a, "words"_a);
   nb::class_<BoundGrammar>(m, "Grammar")
-      .def(nb::init<nb::object>(), "capsule"_a)
+      .def(nb::init<nb::object, const PolicyText&, const std::string&>(), "capsule"_a, "policy"_a = PolicyText{},
+           "scanner_model"_a = "")
       .def_prop_ro("abi_version", [](const BoundGrammar& self) { return self.get()->language.abi_version(); })
       .def_prop_ro("n_lexer_states", [](const BoundGrammar& self) { return self.get()->lexer.n_states(); })
       .def_prop_ro("n_keyword_states", [](const BoundGrammar& self) {

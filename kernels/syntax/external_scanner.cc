@@ -78,32 +78,53 @@ class Reader : public TSLexer {
 
 }  // namespace
 
-ExternalScanner::ExternalScanner(const Language& language) : language_(language), buffer_(kBufferBytes) {
+ExternalScanner::ExternalScanner(const Language& language, const ScannerModel* model)
+    : language_(language), model_(model), buffer_(kBufferBytes) {
   if (!language.has_scanner()) return;
   const ExternalScannerFunctions& scanner = language.scanner();
   if (scanner.create) payload_ = scanner.create();
-  intern(std::string(buffer_.data(), scanner.serialize ? scanner.serialize(payload_, buffer_.data()) : 0));
+  intern(std::string(buffer_.data(), scanner.serialize(payload_, buffer_.data())));
 }
 
 ExternalScanner::~ExternalScanner() {
   if (language_.has_scanner() && language_.scanner().destroy) language_.scanner().destroy(payload_);
 }
 
-ExternalScanner::Answer ExternalScanner::scan(uint16_t external_lex_state, ScannerState state, std::string_view text,
-                                              uint32_t position, bool is_whole) {
+ExternalScanner::Answer ExternalScanner::scan(const Question& question, std::string_view text) {
+  if (model_) return ask_model(question, text);
   const ExternalScannerFunctions& scanner = language_.scanner();
-  const std::string& memory = memories_[state];
+  const bool* valid = language_.valid_external_tokens(question.external_lex_state);
+  const std::string& memory = memories_[question.state];
   scanner.deserialize(payload_, memory.data(), static_cast<unsigned>(memory.size()));
-  Reader reader(text, position, is_whole);
+  Reader reader(text, question.position, question.is_whole);
   Answer answer;
-  answer.found = scanner.scan(payload_, &reader, language_.valid_external_tokens(external_lex_state));
-  answer.is_undecided = reader.saw_end() && !is_whole;
+  answer.found = scanner.scan(payload_, &reader, valid);
+  answer.is_undecided = reader.saw_end() && !question.is_whole;
+  if (answer.is_undecided) {
+    for (uint32_t token = 0; token < language_.external_token_count(); ++token)
+      if (valid[token]) answer.possible |= ExternalSet{1} << token;
+    answer.may_decline = true;
+  }
   if (answer.is_undecided || !answer.found) return answer;
   answer.symbol = scanner.symbol_map[reader.result_symbol];
   answer.end = reader.token_end();
   const unsigned length = scanner.serialize(payload_, buffer_.data());
   answer.is_overfull = length >= kMemoryBytes;
-  answer.state = answer.is_overfull ? state : intern(std::string(buffer_.data(), length));
+  answer.state = answer.is_overfull ? question.state : intern(std::string(buffer_.data(), length));
+  return answer;
+}
+
+ExternalScanner::Answer ExternalScanner::ask_model(const Question& question, std::string_view text) {
+  ScannerModel::Answer found =
+      model_->scan({language_.valid_external_tokens(question.external_lex_state), memories_[question.state], text,
+                    question.position, question.is_whole, question.is_strict, question.is_statement_start});
+  Answer answer{found.is_undecided, found.possible, found.may_decline, found.is_refused};
+  if (found.is_undecided || !found.found) return answer;
+  answer.found = true;
+  answer.symbol = language_.scanner().symbol_map[found.token];
+  answer.end = found.end;
+  answer.is_overfull = found.memory.size() >= kMemoryBytes;
+  answer.state = answer.is_overfull ? question.state : intern(std::move(found.memory));
   return answer;
 }
 

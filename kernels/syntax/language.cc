@@ -83,6 +83,7 @@ Language::Language(const TSLanguage* tables) : tables_(tables) {
 }
 
 uint32_t Language::abi_version() const { return tables_->abi_version; }
+uint32_t Language::symbol_count() const { return tables_->symbol_count; }
 uint32_t Language::state_count() const { return tables_->state_count; }
 uint32_t Language::external_token_count() const { return tables_->external_token_count; }
 const char* Language::symbol_name(Symbol symbol) const { return tables_->symbol_names[symbol]; }

@@ -84,6 +84,7 @@ class Language {
   explicit Language(const TSLanguage* tables);
 
   uint32_t abi_version() const;
+  uint32_t symbol_count() const;
   uint32_t token_count() const { return token_count_; }
   uint32_t state_count() const;
   uint32_t external_token_count() const;

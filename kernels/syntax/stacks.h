@@ -23,17 +23,19 @@ class StackPool {
   size_t n_nodes() const { return nodes_.size(); }
   StateId state(Stack stack) const { return nodes_[stack].state; }
 
-  // `below` may be kNoStack.
-  Stack push(Stack below, StateId state) {
+  Stack below(Stack stack) const { return nodes_[stack].below; }
+
+  // `under` may be kNoStack.
+  Stack push(Stack under, StateId state) {
     if (nodes_.size() * 2 >= slots_.size()) grow();
-    for (size_t slot = slot_of(below, state);; slot = (slot + 1) & (slots_.size() - 1)) {
+    for (size_t slot = slot_of(under, state);; slot = (slot + 1) & (slots_.size() - 1)) {
       if (slots_[slot] == kNoStack) {
         slots_[slot] = static_cast<Stack>(nodes_.size());
-        nodes_.push_back({below, state});
+        nodes_.push_back({under, state});
         return slots_[slot];
       }
       const Node& node = nodes_[slots_[slot]];
-      if (node.below == below && node.state == state) return slots_[slot];
+      if (node.below == under && node.state == state) return slots_[slot];
     }
   }
 
@@ -49,8 +51,8 @@ class StackPool {
     StateId state;
   };
 
-  size_t slot_of(Stack below, StateId state) const {
-    const uint64_t key = static_cast<uint64_t>(below) << 16 | state;
+  size_t slot_of(Stack under, StateId state) const {
+    const uint64_t key = static_cast<uint64_t>(under) << 16 | state;
     return (key * 0x9E3779B97F4A7C15u >> 20) & (slots_.size() - 1);
   }
 
