@@ -62,15 +62,18 @@ void Acceptor::rollback(size_t n) {
   }
 }
 
-bool Acceptor::accepts_whole(std::string_view rest) {
+bool Acceptor::accepts_whole(std::string_view rest, size_t n_back) {
   if (!gave_up_.empty()) return true;
-  const size_t length = text_.size();
-  Versions versions = versions_;
-  text_.append(rest);
+  n_back = std::min(n_back, saved_.size());
+  const Saved* before = n_back ? &saved_[saved_.size() - n_back] : nullptr;
+  Versions versions = before ? before->versions : versions_;
+  const size_t length = before ? before->length : text_.size();
+  const std::string left_out = text_.substr(length);
+  text_.replace(length, std::string::npos, rest);
   is_accepted_ = false;
   n_steps_ = 0;
   run(versions, true);
-  text_.resize(length);
+  text_.replace(length, std::string::npos, left_out);
   return is_accepted_ || !gave_up_.empty();
 }
 

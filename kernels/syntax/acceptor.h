@@ -54,8 +54,8 @@ class Acceptor {
   bool accept(std::string_view more);
   // Takes the last `n` accepted pieces off again.
   void rollback(size_t n);
-  // Would the text be accepted as a whole with `rest` after it?
-  bool accepts_whole(std::string_view rest);
+  // Would the text be accepted as a whole with `rest` after it? The last `n_back` accepted pieces are left out.
+  bool accepts_whole(std::string_view rest, size_t n_back = 0);
 
   const Grammar& grammar() const { return *grammar_; }
   bool is_alive() const { return !versions_.empty(); }

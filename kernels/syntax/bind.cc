@@ -115,10 +115,10 @@ void bind(nb::module_& m) {
       "text"_a, "begin"_a, "at"_a, "rules"_a);
   m.def(
       "statement_end",
-      [](const nb::bytes& text, uint32_t at, uint32_t n_open, const LexicalRules& rules) {
-        return statement_end(view(text), at, n_open, rules);
+      [](const nb::bytes& text, uint32_t start, uint32_t at, const LexicalRules& rules) {
+        return statement_end(view(text), start, at, rules);
       },
-      "text"_a, "at"_a, "n_open"_a, "rules"_a);
+      "text"_a, "start"_a, "at"_a, "rules"_a);
   m.def(
       "layout",
       [](const nb::bytes& text, uint32_t begin, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
@@ -151,10 +151,11 @@ void bind(nb::module_& m) {
           "more"_a)
       .def(
           "accepts_whole",
-          [](BoundAcceptor& self, const nb::bytes& rest) {
-            return self.with_text(rest, [](Acceptor& acceptor, auto text) { return acceptor.accepts_whole(text); });
+          [](BoundAcceptor& self, const nb::bytes& rest, size_t n_back) {
+            return self.with_text(
+                rest, [n_back](Acceptor& acceptor, auto text) { return acceptor.accepts_whole(text, n_back); });
           },
-          "rest"_a)
+          "rest"_a, "n_back"_a = 0)
       .def(
           "rollback", [](BoundAcceptor& self, size_t n) { self.get().rollback(n); }, "n"_a)
       .def_prop_ro("is_alive", [](BoundAcceptor& self) { return self.get().is_alive(); })

@@ -277,6 +277,12 @@ class ScopeReader {
   std::vector<Scope> scopes_;
 };
 
+// `}` ends a statement unless what comes next belongs to it: `};`, `}(…)`, `} while`.
+bool goes_on_after_brace(std::string_view text, uint32_t at) {
+  while (at < text.size() && (is_blank(text[at]) || text[at] == '\n')) ++at;
+  return at < text.size() && std::string_view(";,.()[]=?:").find(text[at]) != std::string_view::npos;
+}
+
 bool begins_with_word(std::string_view text, uint32_t at, const std::vector<std::string>& words) {
   return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
     if (!text.substr(at).starts_with(word)) return false;
@@ -291,25 +297,29 @@ std::vector<Scope> outline(std::string_view text, uint32_t begin, uint32_t at, c
   return ScopeReader(text, begin, at, rules).read();
 }
 
-uint32_t statement_end(std::string_view text, uint32_t at, uint32_t n_open, const LexicalRules& rules) {
-  const Reader reader(text, rules, static_cast<uint32_t>(text.size()));
+uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, const LexicalRules& rules) {
   const auto end = static_cast<uint32_t>(text.size());
-  char before = ')';
-  while (at < end) {
-    const char c = text[at];
-    const uint32_t after = reader.over(at, before);
-    if (after > at) {
-      at = after;
+  const Reader reader(text, rules, end);
+  uint32_t n_open = 0;
+  char before = 0;
+  for (uint32_t i = start; i < end;) {
+    const char c = text[i];
+    const uint32_t after = reader.over(i, before);
+    if (after > i) {
+      i = after;
+      before = ')';
       continue;
     }
     if (c == '{' || c == '(' || c == '[') ++n_open;
     if (c == '}' || c == ')' || c == ']') {
-      if (n_open == 0) return at;
-      --n_open;
+      if (n_open == 0 && i >= at) return i;
+      n_open -= n_open > 0;
     }
-    ++at;
-    if (c == rules.separator && n_open == 0) return at;
-    if (!is_blank(c) && c != '\n') before = c;
+    ++i;
+    if (n_open > 0 || i < at || is_blank(c) || c == '\n') continue;
+    if (c == rules.separator) return i;
+    if (c == '}' && rules.has_blocks && i > at && !goes_on_after_brace(text, i)) return i;
+    before = c;
   }
   return end;
 }

@@ -42,9 +42,9 @@ struct Scope {
 // is read.
 std::vector<Scope> outline(std::string_view text, uint32_t begin, uint32_t at, const LexicalRules& rules);
 
-// Where the rest of the statement at `at` ends: after its separator, before the bracket that closes the scope round it,
-// or at the text's end. `n_open` brackets are open at `at` within the statement.
-uint32_t statement_end(std::string_view text, uint32_t at, uint32_t n_open, const LexicalRules& rules);
+// Where the statement that begins at `start` ends, at `at` or after it: after its separator or its last brace, before
+// the bracket that closes the scope round it, or at the text's end.
+uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, const LexicalRules& rules);
 
 // A logical line where layout is grammar: it ends at a line's end outside brackets and strings.
 struct LogicalLine {
