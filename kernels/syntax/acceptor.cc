@@ -38,17 +38,37 @@ Acceptor::Acceptor(std::shared_ptr<const Grammar> grammar)
   versions_.push_back({stacks_.push(kNoStack, kStartState), ExternalScanner::kFresh, kNoSymbol, 0});
 }
 
-bool Acceptor::allows(std::string_view more) {
-  const size_t length = text_.size();
-  Versions versions = versions_;
-  const bool is_allowed = take(versions, more);
-  text_.resize(length);
-  return is_allowed;
+template <typename Judge>
+bool Acceptor::on_trial(std::string_view more, size_t n_back, Judge judge) {
+  if (!gave_up_.empty()) return true;
+  n_back = std::min(n_back, saved_.size());
+  const Saved* before = n_back ? &saved_[saved_.size() - n_back] : nullptr;
+  Versions versions = before ? before->versions : versions_;
+  const size_t length = before ? before->length : text_.size();
+  const std::string left_out = text_.substr(length);
+  text_.replace(length, std::string::npos, more);
+  const bool verdict = judge(versions);
+  text_.replace(length, std::string::npos, left_out);
+  return verdict || !gave_up_.empty();
+}
+
+bool Acceptor::allows(std::string_view more, size_t n_back) {
+  return on_trial(more, n_back, [this](Versions& versions) { return take(versions); });
+}
+
+bool Acceptor::accepts_whole(std::string_view rest, size_t n_back) {
+  return on_trial(rest, n_back, [this](Versions& versions) {
+    is_accepted_ = false;
+    n_steps_ = 0;
+    run(versions, true);
+    return is_accepted_;
+  });
 }
 
 bool Acceptor::accept(std::string_view more) {
   saved_.push_back({text_.size(), versions_, refused_at_});
-  const bool is_allowed = take(versions_, more);
+  text_.append(more);
+  const bool is_allowed = take(versions_);
   if (!is_allowed) versions_.clear();
   return is_allowed;
 }
@@ -60,21 +80,6 @@ void Acceptor::rollback(size_t n) {
     refused_at_ = saved_.back().refused_at;
     saved_.pop_back();
   }
-}
-
-bool Acceptor::accepts_whole(std::string_view rest, size_t n_back) {
-  if (!gave_up_.empty()) return true;
-  n_back = std::min(n_back, saved_.size());
-  const Saved* before = n_back ? &saved_[saved_.size() - n_back] : nullptr;
-  Versions versions = before ? before->versions : versions_;
-  const size_t length = before ? before->length : text_.size();
-  const std::string left_out = text_.substr(length);
-  text_.replace(length, std::string::npos, rest);
-  is_accepted_ = false;
-  n_steps_ = 0;
-  run(versions, true);
-  text_.replace(length, std::string::npos, left_out);
-  return is_accepted_ || !gave_up_.empty();
 }
 
 std::vector<Symbol> Acceptor::expected() {
@@ -89,11 +94,9 @@ std::vector<Symbol> Acceptor::expected() {
   return symbols;
 }
 
-// The text grows by `more`, for the caller to take off again.
-bool Acceptor::take(Versions& versions, std::string_view more) {
-  text_.append(more);
+// Reads what the text has grown by.
+bool Acceptor::take(Versions& versions) {
   if (!gave_up_.empty()) return true;
-  if (versions.empty()) return false;
   n_steps_ = 0;
   run(versions, false);
   return is_viable(versions) || !gave_up_.empty();

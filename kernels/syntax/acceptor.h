@@ -49,12 +49,13 @@ class Acceptor {
   explicit Acceptor(std::shared_ptr<const Grammar> grammar);
 
   // Is the text so far, with `more` after it, still the beginning of something accepted? The text stays as it is.
-  bool allows(std::string_view more);
+  // The last `n_back` accepted pieces are left out of it.
+  bool allows(std::string_view more, size_t n_back = 0);
   // The same, and `more` becomes part of the text, whatever the answer.
   bool accept(std::string_view more);
   // Takes the last `n` accepted pieces off again.
   void rollback(size_t n);
-  // Would the text be accepted as a whole with `rest` after it? The last `n_back` accepted pieces are left out.
+  // Would the text be accepted as a whole with `rest` after it? The last `n_back` accepted pieces are left out again.
   bool accepts_whole(std::string_view rest, size_t n_back = 0);
 
   const Grammar& grammar() const { return *grammar_; }
@@ -86,7 +87,10 @@ class Acceptor {
   };
   using Versions = std::vector<Version>;
 
-  bool take(Versions& versions, std::string_view more);
+  // Calls `judge` on what was there `n_back` pieces ago, with `more` after it; then all is as it was.
+  template <typename Judge>
+  bool on_trial(std::string_view more, size_t n_back, Judge judge);
+  bool take(Versions& versions);
   void run(Versions& versions, bool is_whole);
   void advance(Version version, Versions& versions, bool is_whole);
   bool scan(Version& version, uint16_t external_lex_state, Versions& versions, bool is_whole);

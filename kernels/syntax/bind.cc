@@ -139,10 +139,11 @@ void bind(nb::module_& m) {
           "grammar"_a, nb::keep_alive<1, 2>())
       .def(
           "allows",
-          [](BoundAcceptor& self, const nb::bytes& more) {
-            return self.with_text(more, [](Acceptor& acceptor, auto text) { return acceptor.allows(text); });
+          [](BoundAcceptor& self, const nb::bytes& more, size_t n_back) {
+            return self.with_text(more,
+                                  [n_back](Acceptor& acceptor, auto text) { return acceptor.allows(text, n_back); });
           },
-          "more"_a)
+          "more"_a, "n_back"_a = 0)
       .def(
           "accept",
           [](BoundAcceptor& self, const nb::bytes& more) {

@@ -300,7 +300,7 @@ std::vector<Scope> outline(std::string_view text, uint32_t begin, uint32_t at, c
 uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, const LexicalRules& rules) {
   const auto end = static_cast<uint32_t>(text.size());
   const Reader reader(text, rules, end);
-  uint32_t n_open = 0;
+  std::vector<char> open;
   char before = 0;
   for (uint32_t i = start; i < end;) {
     const char c = text[i];
@@ -310,16 +310,19 @@ uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, const
       before = ')';
       continue;
     }
-    if (c == '{' || c == '(' || c == '[') ++n_open;
+    if (c == '{' || c == '(' || c == '[') open.push_back(c);
     if (c == '}' || c == ')' || c == ']') {
-      if (n_open == 0 && i >= at) return i;
-      n_open -= n_open > 0;
+      size_t match = open.size();
+      while (match > 0 && closer_of(open[match - 1]) != c) --match;
+      if (match == 0 && i >= at) return i;
+      if (match > 0) open.resize(match - 1);
     }
     ++i;
-    if (n_open > 0 || i < at || is_blank(c) || c == '\n') continue;
-    if (c == rules.separator) return i;
-    if (c == '}' && rules.has_blocks && i > at && !goes_on_after_brace(text, i)) return i;
+    if (is_blank(c) || c == '\n') continue;
     before = c;
+    if (!open.empty() || i <= at) continue;
+    if (c == rules.separator) return i;
+    if (c == '}' && rules.has_blocks && !goes_on_after_brace(text, i)) return i;
   }
   return end;
 }

@@ -130,8 +130,8 @@ class Acceptor:
     """Tells whether a text that grows is the beginning of something that a grammar accepts. One thread at a time."""
 
     def __init__(self, grammar: Grammar) -> None: ...
-    def allows(self, more: bytes) -> bool:
-        """Whether the text would still be a beginning with `more` after it; it stays as it is."""
+    def allows(self, more: bytes, n_back: int = 0) -> bool:
+        """Whether the text, its last `n_back` pieces left out, is a beginning with `more` after it; it stays as it is."""
     def accept(self, more: bytes) -> bool:
         """The same, and `more` becomes part of the text, whatever the answer."""
     def rollback(self, n: int) -> None:
