@@ -90,6 +90,7 @@ void bind(nb::module_& m) {
       .def_rw("has_regexes", &LexicalRules::has_regexes)
       .def_rw("has_dollar_quotes", &LexicalRules::has_dollar_quotes)
       .def_rw("has_directives", &LexicalRules::has_directives)
+      .def_rw("has_commands", &LexicalRules::has_commands)
       .def_rw("has_blocks", &LexicalRules::has_blocks);
   nb::class_<LayoutWords>(m, "LayoutWords")
       .def(nb::init<>())

@@ -167,6 +167,11 @@ class ScopeReader {
         read_directive();
         continue;
       }
+      if (rules_.has_commands && is_line_start && c == '\\') {
+        at_ = std::min(reader_.line_end(at_) + 1, end_);
+        add_start(scopes_.back(), at_);
+        continue;
+      }
       is_line_start = false;
       const uint32_t after = reader_.over(at_, before);
       if (after > at_) {
@@ -249,6 +254,7 @@ class ScopeReader {
     uint32_t word = line + 1;
     while (word < end && is_blank(reader_.text()[word])) ++word;
     at_ = std::min(end + 1, end_);
+    add_start(scopes_.back(), line);
     if (end >= end_) return;  // the place is in the directive itself
     const auto is = [&](std::string_view name) { return reader_.begins(word, name); };
     const auto conditional =

@@ -28,6 +28,7 @@ struct LexicalRules {
   bool has_regexes = false;              // /…/ where a value is expected
   bool has_dollar_quotes = false;        // $x$…$x$
   bool has_directives = false;           // lines that begin with #
+  bool has_commands = false;             // lines that begin with a backslash: a client's, not the language's
   bool has_blocks = true;                // braces hold statements; else brackets are part of one
 };
 

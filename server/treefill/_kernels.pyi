@@ -167,6 +167,7 @@ class LexicalRules:
     has_regexes: bool
     has_dollar_quotes: bool
     has_directives: bool
+    has_commands: bool
     has_blocks: bool
 
 class LayoutWords:

@@ -61,13 +61,15 @@ class Skeleton:
 
     features: tuple[str, ...] = ()
     """What of the language's writing must be read right: `raw-strings`, `templates`, `regexes`, `dollar-quotes`,
-    `directives`."""
+    `directives`, `commands`."""
     separator: str = ";"
     """After it a statement or an element begins."""
     has_blocks: bool = True
     """False where a statement is all that a place hangs on, whatever brackets are open."""
     openers: tuple[str, ...] = ("{", "#")
     """What begins a scope."""
+    noise: str = ""
+    """A regular expression of words that mean nothing to the grammar and are left out where it stumbles: macros."""
     stand_ins: tuple[str, ...] = ()
     """Beginnings of scopes, for those whose own beginning the grammar does not take."""
     closers: tuple[str, ...] = ("}", "};", "})", "});", "}]", "}];", "},", ")")
@@ -75,7 +77,7 @@ class Skeleton:
     fillers: tuple[str, ...] = ()
     """Statements that say nothing, for the place of one that is left out."""
     continuations: tuple[str, ...] = ()
-    """Words that go on a statement where layout is grammar."""
+    """Words that go on a statement which seems to have ended."""
     prefixes: tuple[str, ...] = ()
     """Beginnings of lines that the next one goes on."""
     resets: tuple[str, ...] = ()

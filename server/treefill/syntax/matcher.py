@@ -115,6 +115,8 @@ class Matcher:
 def matcher_at(text: str, offset: int, language: Language, loaded: LoadedGrammar) -> Matcher | OutOfReach:
     """A matcher for a cursor at `offset`, in code points, of `text`; or why there is none."""
     skeleton = skeleton_at(text, offset, language)
+    if not skeleton.statements:
+        return OutOfReach("the statement that the cursor is in is too long")
     acceptor, ends = _read_scopes(loaded, skeleton)
     for statements in skeleton.statements:
         if _accepts(acceptor, statements):

@@ -11,6 +11,8 @@ Found by reading brackets, strings, comments and lines alone (`kernels/syntax/ou
 errors elsewhere, and no longer in a long file than in a short one.
 """
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -83,24 +85,44 @@ def _by_brackets(before: bytes, after: bytes, language: Language) -> Skeleton:
     beginnings = []
     for outer, inner in zip(scopes, scopes[1:], strict=False):
         starts = [
-            start for start in outer.starts if inner.body - MAX_BEGINNING_BYTES <= start <= inner.opened_at
+            start
+            for start in _statement_starts(outer, before, language)
+            if inner.body - MAX_BEGINNING_BYTES <= start <= inner.opened_at
         ]
-        own = [before[start : inner.body] for start in reversed(starts[-N_STARTS:])]
+        own = _readings((before[start : inner.body] for start in reversed(starts[-N_STARTS:])), language)
         if inner.opener == "#":
             own = [before[inner.opened_at : inner.body], b""]
             beginnings.append(tuple(own))
         else:
             beginnings.append((*own, *stand_ins))
-    starts = scopes[-1].starts
+    starts = _statement_starts(scopes[-1], before, language)
     near = [start for start in starts if at - start <= MAX_STATEMENTS_BYTES]
     last = [start for start in starts[-1:] if at - start <= MAX_STATEMENT_BYTES]
-    statements = tuple(before[start:] for start in dict.fromkeys([*near, *last]))
+    statements = _readings((before[start:] for start in (*near, *last)), language)
     whole = before[starts[-1] :] + after
     end = _kernels.statement_end(whole, 0, at - starts[-1], rules)
     rest = _whole_lines(whole[at - starts[-1] : end])
     right = after.partition(b"\n")[0]
     closers = tuple(closer.encode() for closer in known.closers) if known.has_blocks else ()
-    return Skeleton(tuple(beginnings), statements, (rest, right), closers, right)
+    return Skeleton(tuple(beginnings), tuple(statements), (rest, right), closers, right)
+
+
+def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) -> list[int]:
+    """Where statements begin in the scope: not at a word that goes on the one before."""
+    words = language.skeleton.continuations
+    if not words:
+        return scope.starts
+    goes_on = re.compile(rf"\s*(?:{'|'.join(words)})\b".encode())
+    return [start for start in scope.starts if start == scope.body or not goes_on.match(before, start)]
+
+
+def _readings(texts: Iterable[bytes], language: Language) -> list[bytes]:
+    """Each as it is, and then without the words that the grammar may stumble over."""
+    own = list(dict.fromkeys(texts))
+    if not language.skeleton.noise:
+        return own
+    noise = re.compile(language.skeleton.noise.encode())
+    return list(dict.fromkeys([*own, *(noise.sub(b" ", text) for text in own)]))
 
 
 def _by_layout(before: bytes, after: bytes, language: Language) -> Skeleton:
@@ -191,6 +213,7 @@ def _rules(language: Language) -> _kernels.LexicalRules:
     rules.has_templates = "templates" in known.features
     rules.has_regexes = "regexes" in known.features
     rules.has_dollar_quotes = "dollar-quotes" in known.features
+    rules.has_commands = "commands" in known.features
     rules.has_directives = "directives" in known.features
     return rules
 
