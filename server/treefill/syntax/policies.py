@@ -74,7 +74,7 @@ def python_reads_it(splice: Splice) -> str:
 
 
 def sql_has_lists_and_conditions(splice: Splice) -> str:
-    """Neither SELECT nor WHERE may be followed by the next clause at once."""
+    """What one of its words begins may not be empty: the next one may not follow at once."""
     before, after = (_n_empty_clauses(data) for data in (splice.before.data, splice.after.data))
     return "a clause is empty" if after > before else ""
 
@@ -111,6 +111,7 @@ _JSON_NUMBER = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _SQL_TEXT = re.compile(rb"--[^\n]*|/\*.*?\*/|'[^']*'|\"[^\"]*\"|(\$\w*\$).*?\1", re.DOTALL)
 _EMPTY_CLAUSE = re.compile(
     rb"\bselect\s+(?:distinct\s+)?from\b|"
+    rb"\b(?:from|join|into|update)\s+(?:where|having|group\s+by|order\s+by|limit|union|set|values)\b|"
     rb"\b(?:where|having|group\s+by|order\s+by|set)\s*(?:;|\)|\b(?:from|where|group|having|order|limit|union)\b)",
     re.IGNORECASE,
 )
