@@ -91,20 +91,32 @@ ExternalScanner::~ExternalScanner() {
 
 ExternalScanner::Answer ExternalScanner::scan(uint16_t external_lex_state, ScannerState state, std::string_view text,
                                               uint32_t position, bool is_whole) {
+  const Reply reply =
+      ask(language_.valid_external_tokens(external_lex_state), memories_[state], text, position, is_whole);
+  Answer answer;
+  answer.found = reply.found;
+  answer.is_undecided = reply.is_undecided;
+  if (answer.is_undecided || !answer.found) return answer;
+  answer.symbol = language_.scanner().symbol_map[reply.token];
+  answer.end = reply.end;
+  answer.is_overfull = reply.memory.size() >= kMemoryBytes;
+  answer.state = answer.is_overfull ? state : intern(reply.memory);
+  return answer;
+}
+
+ExternalScanner::Reply ExternalScanner::ask(const bool* valid, std::string_view memory, std::string_view text,
+                                            uint32_t position, bool is_whole) {
   const ExternalScannerFunctions& scanner = language_.scanner();
-  const std::string& memory = memories_[state];
   scanner.deserialize(payload_, memory.data(), static_cast<unsigned>(memory.size()));
   Reader reader(text, position, is_whole);
-  Answer answer;
-  answer.found = scanner.scan(payload_, &reader, language_.valid_external_tokens(external_lex_state));
-  answer.is_undecided = reader.saw_end() && !is_whole;
-  if (answer.is_undecided || !answer.found) return answer;
-  answer.symbol = scanner.symbol_map[reader.result_symbol];
-  answer.end = reader.token_end();
-  const unsigned length = scanner.serialize(payload_, buffer_.data());
-  answer.is_overfull = length >= kMemoryBytes;
-  answer.state = answer.is_overfull ? state : intern(std::string(buffer_.data(), length));
-  return answer;
+  Reply reply;
+  reply.found = scanner.scan(payload_, &reader, valid);
+  reply.is_undecided = reader.saw_end() && !is_whole;
+  if (reply.is_undecided || !reply.found) return reply;
+  reply.token = static_cast<uint8_t>(reader.result_symbol);
+  reply.end = reader.token_end();
+  reply.memory.assign(buffer_.data(), scanner.serialize(payload_, buffer_.data()));
+  return reply;
 }
 
 ScannerState ExternalScanner::intern(std::string memory) {

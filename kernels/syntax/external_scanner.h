@@ -40,6 +40,16 @@ class ExternalScanner {
   // Looks for a token at `position`. `is_whole`: nothing comes after `text`, so its end decides, too.
   Answer scan(uint16_t external_lex_state, ScannerState state, std::string_view text, uint32_t position, bool is_whole);
 
+  struct Reply {
+    bool is_undecided = false;
+    bool found = false;
+    uint8_t token = 0;   // place in the scanner's enum
+    uint32_t end = 0;    // where the token ends, in bytes of `text`
+    std::string memory;  // what the scanner wrote after it
+  };
+  // The same with any set of tokens and any memory.
+  Reply ask(const bool* valid, std::string_view memory, std::string_view text, uint32_t position, bool is_whole);
+
   const std::string& memory(ScannerState state) const { return memories_[state]; }
 
  private:
