@@ -32,6 +32,8 @@ class Delimiter {
 class CppScanner : public ScannerModel {
  public:
   Answer scan(const Question& question) const override {
+    const bool is_recovering = question.valid[kDelimiter] && question.valid[kContent];
+    if (is_recovering) return declined();
     Reader reader(question);
     if (question.valid[kDelimiter])
       return question.memory.empty() ? opening(reader) : closing(reader, Delimiter(question.memory));
