@@ -1,7 +1,8 @@
 """The models of the grammars' external scanners say what the scanners say.
 
 Both are fed the same texts: made of pieces that matter to a scanner, and cut out of real files. Runs for
-`TREEFILL_FUZZ_SECONDS` a scanner where that is set.
+`TREEFILL_FUZZ_SECONDS` a scanner where that is set (with `-o timeout=0`), with other texts for each
+`TREEFILL_FUZZ_SEED`.
 """
 
 import os
@@ -10,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +27,8 @@ from treefill._kernels import Grammar, scan_with_grammar, scan_with_model
 ROOT = Path(__file__).parents[2]
 N_CASES = 1500  # a scanner, in a unit test
 N_CONTINUATIONS = 4
+SECONDS = float(os.environ.get("TREEFILL_FUZZ_SECONDS", "0"))  # read here: tests see no settings of the user's
+SEED = os.environ.get("TREEFILL_FUZZ_SEED", "")
 
 
 class Said(NamedTuple):
@@ -93,8 +97,7 @@ def fuzz(request: pytest.FixtureRequest) -> "Fuzz":
 
 
 def test_a_model_says_what_its_scanner_says(fuzz: "Fuzz") -> None:
-    seconds = float(os.environ.get("TREEFILL_FUZZ_SECONDS", "0"))
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + SECONDS
     while fuzz.n["cases"] < N_CASES or time.monotonic() < deadline:
         fuzz.whole_text()
         fuzz.cut_text()
@@ -109,7 +112,7 @@ class Fuzz:
         self.scanner = SCANNERS[name]
         self.grammar = Grammar(self.scanner.language())
         self.states = self.grammar.external_states
-        self.random = random.Random(f"{name} {os.environ.get('TREEFILL_FUZZ_SEED', '')}")
+        self.random = random.Random(f"{name} {SEED}")
         self.pieces = [piece.encode() for piece in self.scanner.pieces.split()]
         paths = sorted(path for path in ROOT.rglob(self.scanner.files) if "node_modules" not in path.parts)
         self.files = [path.read_bytes() for path in paths[:60]]
@@ -193,3 +196,116 @@ class Fuzz:
             f"{self.name}: tokens {tokens}, memory {memory!r}, text {text!r} at {position}, then {more!r}: "
             f"scanner {whole}; model {at_end.outcome}, before {models}"
         )
+
+
+NEWLINE, INDENT, DEDENT, STRING_START, STRING_CONTENT, ESCAPE_INTERPOLATION, STRING_END, COMMENT = range(8)
+CLOSE_PAREN, EXCEPT = 8, 11
+AFTER_EXPRESSION = {NEWLINE, COMMENT}
+INSIDE_EXPRESSION = {STRING_START, COMMENT}
+AFTER_COLON = {NEWLINE, INDENT, STRING_START, COMMENT}
+AT_STATEMENT = {STRING_START, COMMENT}
+IN_BLOCK = {DEDENT, STRING_START, COMMENT}
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "columns", "said"),
+    [
+        ("x = █\n", INSIDE_EXPRESSION, [], "refused"),
+        ("x = █\n1", INSIDE_EXPRESSION, [], "refused"),
+        ("x = █\n'a'", INSIDE_EXPRESSION, [], "refused"),
+        ("x = █ ", INSIDE_EXPRESSION, [], "undecided"),
+        ("x = █ \\\n  1", INSIDE_EXPRESSION, [], "declined"),
+        ("x = █'a'", INSIDE_EXPRESSION, [], STRING_START),
+        ("f(1█\n)", {CLOSE_PAREN, COMMENT}, [], "declined"),
+        ("x = 1█\n", AFTER_EXPRESSION, [], "undecided"),
+        ("x = 1█\n    ", AFTER_EXPRESSION, [], "undecided"),
+        ("x = 1█\n    y", AFTER_EXPRESSION, [], "refused"),
+        ("x = 1█\n    # c\n\n  \ny", AFTER_EXPRESSION, [], NEWLINE),
+        ("x = 1█\r\ny", AFTER_EXPRESSION, [], NEWLINE),
+        ("if x:\n    y█\nz", AFTER_EXPRESSION, [4], NEWLINE),
+        ("if x:\n    y█\n  z", AFTER_EXPRESSION, [4], "refused"),
+        ("if x:\n  if y:\n    z█\n  a", AFTER_EXPRESSION, [2, 4], NEWLINE),
+        ("if x:█\n  y", AFTER_COLON, [], INDENT),
+        ("if x:█\ny", AFTER_COLON, [], "refused"),
+        ("if x:█\n\n# c\n  # d\n  y", AFTER_COLON, [], INDENT),
+        ("if x:█\n  \ty", AFTER_COLON, [], "refused"),
+        ("if x:█\n\t  y", AFTER_COLON, [], INDENT),
+        ("if x:\n  if y:█\n\tz", AFTER_COLON, [2], "refused"),
+        ("if x:\n\tif y:█\n\t\tz", AFTER_COLON, [8], INDENT),
+        ("if x:\n\tif y:█\n            z", AFTER_COLON, [8], "refused"),
+        ("if x:\n\ty█\n        z", AFTER_EXPRESSION, [8], "refused"),
+        ("if x:\n\ty\n        # c█\n\tz", AFTER_EXPRESSION, [8], NEWLINE),
+        ("if x:\n        y█\n\tz", AFTER_EXPRESSION, [8], "refused"),
+        ("if x:\n    y\n█z", IN_BLOCK, [4], "declined"),
+        ("if x:\n    y█\n", IN_BLOCK, [4], "undecided"),
+        ("█  x", AT_STATEMENT, [], "refused"),
+        ("█  # c", AT_STATEMENT, [], "declined"),
+        ("█\n\nx", AT_STATEMENT, [], "declined"),
+    ],
+)
+def test_strict_python_refuses_lines_that_python_does(
+    text: str, tokens: set[int], columns: list[int], said: str | int
+) -> None:
+    """`█` is where the scanner is asked; the text may go on."""
+    before, _, after = text.partition("█")
+    answer = Said(
+        *scan_with_model(
+            "python",
+            [token in tokens for token in range(12)],
+            memory_of(columns),
+            (before + after).encode(),
+            len(before.encode()),
+            is_whole=False,
+            is_strict=True,
+            is_statement_start=tokens in (AT_STATEMENT, IN_BLOCK) and not before.endswith("= "),
+            is_outside_brackets=CLOSE_PAREN not in tokens,
+        )
+    )
+
+    names = {"refused": answer.is_refused, "undecided": answer.is_undecided, "found": answer.found}
+    assert next((name for name, is_it in names.items() if is_it), "declined") == (
+        said if isinstance(said, str) else "found"
+    )
+    assert not answer.found or answer.token == said
+
+
+def test_a_stray_line_end_is_refused_only_where_no_bracket_is_known_to_be_open() -> None:
+    valid = [token in INSIDE_EXPRESSION for token in range(12)]
+    answer = Said(*scan_with_model("python", valid, memory_of([]), b"\n1", 0, False, True, False, False))
+
+    assert not answer.is_refused
+    assert not answer.is_undecided
+
+
+@pytest.mark.parametrize("n_strings", [0, 1])
+@pytest.mark.parametrize("n_blocks", [509, 510, 511, 512, 600])
+def test_python_blocks_nested_deeper_than_the_memory_holds(n_blocks: int, n_strings: int) -> None:
+    memory = bytes([0, n_strings]) + b"\2" * n_strings
+    memory += b"".join(column.to_bytes(2, "little") for column in range(1, n_blocks + 1))
+    text = b"\n" + b" " * 700 + b"x"
+    valid = [token == INDENT for token in range(12)]
+    model = Said(*scan_with_model("python", valid, memory, text, 0, True))
+
+    assert model.token == INDENT
+    assert len(model.memory) <= 1025
+    if n_blocks < 510:  # beyond, the scanner may write past what tree-sitter gives it; here there is room
+        assert len(model.memory) == len(memory) + 2
+    scanners = Said(*scan_with_grammar(python_grammar(), valid, memory, text, 0, True))
+    assert model.outcome == scanners.outcome
+
+
+def test_python_columns_are_16_bits_wide_as_the_scanners_are() -> None:
+    valid = [token in (NEWLINE, INDENT) for token in range(12)]
+    text = b"\n" + b" " * 65540 + b"x"
+    model = Said(*scan_with_model("python", valid, b"\0\0", text, 0, True))
+
+    assert model.outcome == Said(*scan_with_grammar(python_grammar(), valid, b"\0\0", text, 0, True)).outcome
+
+
+def memory_of(columns: list[int]) -> bytes:
+    return b"\0\0" + b"".join(column.to_bytes(2, "little") for column in columns)
+
+
+@cache
+def python_grammar() -> Grammar:
+    return Grammar(tree_sitter_python.language())
