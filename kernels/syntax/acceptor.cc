@@ -28,9 +28,12 @@ Grammar::Grammar(const TSLanguage* tables, const PolicyText& policy_text, std::s
                    : nullptr),
       policy(language, policy_text),
       model(scanner_model(model_name)) {
-  for (uint32_t symbol = 0; symbol < language.token_count(); ++symbol)
-    for (std::string_view name : {"_newline", "_indent", "_dedent"})
-      if (name == language.symbol_name(static_cast<Symbol>(symbol))) layout_tokens.insert(static_cast<Symbol>(symbol));
+  for (uint32_t number = 1; number < language.token_count(); ++number) {
+    const auto symbol = static_cast<Symbol>(number);
+    const std::string_view name = language.symbol_name(symbol);
+    if (name == "_newline" || name == "_indent" || name == "_dedent") layout_tokens.insert(symbol);
+    if (model && (name == "(" || name == "[" || name == "{")) inside_brackets.merge(language.states_after(symbol));
+  }
 }
 
 Acceptor::Acceptor(std::shared_ptr<const Grammar> grammar)
@@ -157,9 +160,10 @@ void Acceptor::advance(Version version, Versions& versions, bool is_whole) {
 // Asks the external scanner. True where that settles the version: it took a token, waits for more text, or is refused.
 bool Acceptor::scan(Version& version, uint16_t external_lex_state, Versions& versions, bool is_whole) {
   const bool is_statement_start = version.before == kNoSymbol || grammar_->is_layout_token(version.before);
-  const auto answer = scanner_.scan({external_lex_state, version.scanner, version.position, is_whole,
-                                     grammar_->policy.is_strict(), is_statement_start},
-                                    text_);
+  const auto answer =
+      scanner_.scan({external_lex_state, version.scanner, version.position, is_whole, grammar_->policy.is_strict(),
+                     is_statement_start, !is_inside_brackets(version.stack)},
+                    text_);
   if (answer.is_overfull) give_up("the text is nested too deeply for the grammar's scanner");
   if (answer.is_undecided) {
     version.seen = static_cast<uint32_t>(text_.size());
@@ -177,6 +181,17 @@ bool Acceptor::scan(Version& version, uint16_t external_lex_state, Versions& ver
   version.token_start = version.position;
   shift(version, answer.symbol, answer.end, answer.state, false, versions);
   return true;
+}
+
+// Is a bracket open in this parse?
+bool Acceptor::is_inside_brackets(Stack stack) {
+  const auto& states = grammar_->inside_brackets;
+  if (states.empty()) return false;
+  Stack at = stack;
+  while (at != kNoStack && !states.contains(stacks_.state(at)) && !known_outside_.contains(at)) at = stacks_.below(at);
+  if (at != kNoStack && states.contains(stacks_.state(at))) return true;
+  known_outside_.insert(stack);
+  return false;
 }
 
 void Acceptor::start_lexing(Version& version, uint16_t lex_state) const {

@@ -39,6 +39,7 @@ struct Grammar {
   Policy policy;
   const ScannerModel* model;  // null: the scanner itself is asked
   std::unordered_set<Symbol> layout_tokens;
+  std::unordered_set<StateId> inside_brackets;  // states right after an opening bracket
 
   bool is_layout_token(Symbol symbol) const { return layout_tokens.contains(symbol); }
 };
@@ -94,6 +95,7 @@ class Acceptor {
   void run(Versions& versions, bool is_whole);
   void advance(Version version, Versions& versions, bool is_whole);
   bool scan(Version& version, uint16_t external_lex_state, Versions& versions, bool is_whole);
+  bool is_inside_brackets(Stack stack);
   void start_lexing(Version& version, uint16_t lex_state) const;
   bool lex(Version& version, bool is_whole) const;
   Symbol keyword_or(Symbol word, const Version& version) const;
@@ -126,6 +128,7 @@ class Acceptor {
     uint32_t refused_at;
   };
   std::vector<Saved> saved_;
+  std::unordered_set<Stack> known_outside_;
   std::unordered_map<uint64_t, bool> can_shift_;
   bool is_accepted_ = false;  // some parse took the end of the text
   uint32_t refused_at_ = 0;

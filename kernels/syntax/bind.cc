@@ -2,15 +2,21 @@
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "syntax/acceptor.h"
+#include "syntax/external_scanner.h"
 #include "syntax/outline.h"
+#include "syntax/scanner_model.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -61,6 +67,49 @@ std::vector<std::string> names(const Grammar& grammar, const std::vector<Symbol>
   std::vector<std::string> names;
   for (Symbol symbol : symbols) names.emplace_back(grammar.language.symbol_name(symbol));
   return names;
+}
+
+// What a scanner says: undecided, possible, may decline, refused, found, token, end, memory.
+using Said = std::tuple<bool, ExternalSet, bool, bool, bool, uint8_t, uint32_t, nb::bytes>;
+
+constexpr size_t kMaxTokens = 64;
+
+Said scan_with_model(const std::string& name, const std::vector<bool>& valid, const nb::bytes& memory,
+                     const nb::bytes& text, uint32_t position, bool is_whole, bool is_strict, bool is_statement_start,
+                     bool is_outside_brackets) {
+  const ScannerModel* model = scanner_model(name);
+  if (!model) throw std::invalid_argument("No scanner is called " + name + ".");
+  bool flags[kMaxTokens] = {};
+  std::copy_n(valid.begin(), std::min(valid.size(), kMaxTokens), flags);
+  const ScannerModel::Answer answer = model->scan(
+      {flags, view(memory), view(text), position, is_whole, is_strict, is_statement_start, is_outside_brackets});
+  return {
+      answer.is_undecided, answer.possible, answer.may_decline, answer.is_refused,
+      answer.found,        answer.token,    answer.end,         nb::bytes(answer.memory.data(), answer.memory.size())};
+}
+
+Said scan_with_grammar(const BoundGrammar& grammar, const std::vector<bool>& valid, const nb::bytes& memory,
+                       const nb::bytes& text, uint32_t position, bool is_whole) {
+  bool flags[kMaxTokens] = {};
+  std::copy_n(valid.begin(), std::min(valid.size(), kMaxTokens), flags);
+  ExternalScanner scanner(grammar.get()->language);
+  const auto reply = scanner.ask(flags, view(memory), view(text), position, is_whole);
+  return {reply.is_undecided, 0,           false,     false,
+          reply.found,        reply.token, reply.end, nb::bytes(reply.memory.data(), reply.memory.size())};
+}
+
+// The sets of external tokens that the grammar asks its scanner for.
+std::vector<std::vector<bool>> external_states(const BoundGrammar& grammar) {
+  const Language& language = grammar.get()->language;
+  uint16_t n_states = 0;
+  for (uint32_t state = 0; state < language.state_count(); ++state)
+    n_states = std::max<uint16_t>(n_states, language.lex_mode(static_cast<StateId>(state)).external_lex_state + 1);
+  std::vector<std::vector<bool>> states;
+  for (uint16_t state = 0; state < n_states; ++state) {
+    const bool* valid = language.valid_external_tokens(state);
+    states.emplace_back(valid, valid + language.external_token_count());
+  }
+  return states;
 }
 
 }  // namespace
@@ -131,9 +180,14 @@ void bind(nb::module_& m) {
            "scanner_model"_a = "")
       .def_prop_ro("abi_version", [](const BoundGrammar& self) { return self.get()->language.abi_version(); })
       .def_prop_ro("n_lexer_states", [](const BoundGrammar& self) { return self.get()->lexer.n_states(); })
-      .def_prop_ro("n_keyword_states", [](const BoundGrammar& self) {
-        return self.get()->keywords ? self.get()->keywords->n_states() : size_t{0};
-      });
+      .def_prop_ro(
+          "n_keyword_states",
+          [](const BoundGrammar& self) { return self.get()->keywords ? self.get()->keywords->n_states() : size_t{0}; })
+      .def_prop_ro("external_states", external_states);
+  m.def("scan_with_model", scan_with_model, "name"_a, "valid"_a, "memory"_a, "text"_a, "position"_a, "is_whole"_a,
+        "is_strict"_a = false, "is_statement_start"_a = false, "is_outside_brackets"_a = false);
+  m.def("scan_with_grammar", scan_with_grammar, "grammar"_a, "valid"_a, "memory"_a, "text"_a, "position"_a,
+        "is_whole"_a);
   nb::class_<BoundAcceptor>(m, "Acceptor")
       .def(
           "__init__", [](BoundAcceptor* self, const BoundGrammar& grammar) { new (self) BoundAcceptor(grammar); },

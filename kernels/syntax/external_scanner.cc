@@ -91,41 +91,50 @@ ExternalScanner::~ExternalScanner() {
 }
 
 ExternalScanner::Answer ExternalScanner::scan(const Question& question, std::string_view text) {
-  if (model_) return ask_model(question, text);
-  const ExternalScannerFunctions& scanner = language_.scanner();
   const bool* valid = language_.valid_external_tokens(question.external_lex_state);
   const std::string& memory = memories_[question.state];
-  scanner.deserialize(payload_, memory.data(), static_cast<unsigned>(memory.size()));
-  Reader reader(text, question.position, question.is_whole);
   Answer answer;
-  answer.found = scanner.scan(payload_, &reader, valid);
-  answer.is_undecided = reader.saw_end() && !question.is_whole;
-  if (answer.is_undecided) {
-    for (uint32_t token = 0; token < language_.external_token_count(); ++token)
-      if (valid[token]) answer.possible |= ExternalSet{1} << token;
-    answer.may_decline = true;
+  if (model_) {
+    const ScannerModel::Answer found =
+        model_->scan({valid, memory, text, question.position, question.is_whole, question.is_strict,
+                      question.is_statement_start, question.is_outside_brackets});
+    answer.is_undecided = found.is_undecided;
+    answer.possible = found.possible;
+    answer.may_decline = found.may_decline;
+    answer.is_refused = found.is_refused;
+    return with_token(answer, question, found.found, found.token, found.end, found.memory);
   }
-  if (answer.is_undecided || !answer.found) return answer;
-  answer.symbol = scanner.symbol_map[reader.result_symbol];
-  answer.end = reader.token_end();
-  const unsigned length = scanner.serialize(payload_, buffer_.data());
-  answer.is_overfull = length >= kMemoryBytes;
-  answer.state = answer.is_overfull ? question.state : intern(std::string(buffer_.data(), length));
+  const Reply reply = ask(valid, memory, text, question.position, question.is_whole);
+  answer.is_undecided = answer.may_decline = reply.is_undecided;
+  for (uint32_t token = 0; reply.is_undecided && token < language_.external_token_count(); ++token)
+    if (valid[token]) answer.possible |= ExternalSet{1} << token;
+  return with_token(answer, question, reply.found, reply.token, reply.end, reply.memory);
+}
+
+ExternalScanner::Answer ExternalScanner::with_token(Answer answer, const Question& question, bool found, uint8_t token,
+                                                    uint32_t end, const std::string& memory) {
+  if (answer.is_undecided || !found) return answer;
+  answer.found = true;
+  answer.symbol = language_.scanner().symbol_map[token];
+  answer.end = end;
+  answer.is_overfull = memory.size() >= kMemoryBytes;
+  answer.state = answer.is_overfull ? question.state : intern(memory);
   return answer;
 }
 
-ExternalScanner::Answer ExternalScanner::ask_model(const Question& question, std::string_view text) {
-  ScannerModel::Answer found =
-      model_->scan({language_.valid_external_tokens(question.external_lex_state), memories_[question.state], text,
-                    question.position, question.is_whole, question.is_strict, question.is_statement_start});
-  Answer answer{found.is_undecided, found.possible, found.may_decline, found.is_refused};
-  if (found.is_undecided || !found.found) return answer;
-  answer.found = true;
-  answer.symbol = language_.scanner().symbol_map[found.token];
-  answer.end = found.end;
-  answer.is_overfull = found.memory.size() >= kMemoryBytes;
-  answer.state = answer.is_overfull ? question.state : intern(std::move(found.memory));
-  return answer;
+ExternalScanner::Reply ExternalScanner::ask(const bool* valid, std::string_view memory, std::string_view text,
+                                            uint32_t position, bool is_whole) {
+  const ExternalScannerFunctions& scanner = language_.scanner();
+  scanner.deserialize(payload_, memory.data(), static_cast<unsigned>(memory.size()));
+  Reader reader(text, position, is_whole);
+  Reply reply;
+  reply.found = scanner.scan(payload_, &reader, valid);
+  reply.is_undecided = reader.saw_end() && !is_whole;
+  if (reply.is_undecided || !reply.found) return reply;
+  reply.token = static_cast<uint8_t>(reader.result_symbol);
+  reply.end = reader.token_end();
+  reply.memory.assign(buffer_.data(), scanner.serialize(payload_, buffer_.data()));
+  return reply;
 }
 
 ScannerState ExternalScanner::intern(std::string memory) {

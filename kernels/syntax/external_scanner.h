@@ -37,6 +37,7 @@ class ExternalScanner {
     bool is_whole;  // nothing comes after the text, so its end decides, too
     bool is_strict = false;
     bool is_statement_start = false;
+    bool is_outside_brackets = false;
   };
   struct Answer {
     bool is_undecided = false;  // it saw the end of a text that may go on; then the next two are set
@@ -51,10 +52,21 @@ class ExternalScanner {
   };
   Answer scan(const Question& question, std::string_view text);
 
+  struct Reply {
+    bool is_undecided = false;
+    bool found = false;
+    uint8_t token = 0;   // place in the scanner's enum
+    uint32_t end = 0;    // where the token ends, in bytes of `text`
+    std::string memory;  // what the scanner wrote after it
+  };
+  // The same with any set of tokens and any memory.
+  Reply ask(const bool* valid, std::string_view memory, std::string_view text, uint32_t position, bool is_whole);
+
   const std::string& memory(ScannerState state) const { return memories_[state]; }
 
  private:
-  Answer ask_model(const Question& question, std::string_view text);
+  Answer with_token(Answer answer, const Question& question, bool found, uint8_t token, uint32_t end,
+                    const std::string& memory);
   ScannerState intern(std::string memory);
 
   const Language& language_;

@@ -101,6 +101,22 @@ StateId Language::next_state(StateId state, Symbol symbol) const {
   return found.back().shift.extra ? state : found.back().shift.state;
 }
 
+std::unordered_set<StateId> Language::states_after(Symbol symbol) const {
+  std::unordered_set<StateId> states;
+  for (uint32_t state = kStartState; state < tables_->state_count; ++state) {
+    const uint16_t* row = rows_[state].load(std::memory_order_acquire);
+    const uint16_t entry = row ? row[symbol] : packed_entry(static_cast<StateId>(state), symbol);
+    if (symbol >= token_count_) {
+      if (entry != 0) states.insert(entry);
+      continue;
+    }
+    for (const ParseAction& action : actions_at(entry))
+      if (action.type == ParseAction::kShift && !action.shift.extra && !action.shift.repetition)
+        states.insert(action.shift.state);
+  }
+  return states;
+}
+
 LexMode Language::lex_mode(StateId state) const {
   if (tables_->abi_version >= 15) return static_cast<const LexMode*>(tables_->lex_modes)[state];
   const NarrowLexMode mode = static_cast<const NarrowLexMode*>(tables_->lex_modes)[state];
@@ -145,6 +161,19 @@ const uint16_t* Language::unpack(StateId state) const {
   unpacked_.push_back(std::move(row));
   rows_[state].store(unpacked_.back().get(), std::memory_order_release);
   return unpacked_.back().get();
+}
+
+// The same without unpacking the row: for those who look at all of them once.
+uint16_t Language::packed_entry(StateId state, Symbol symbol) const {
+  const uint16_t* data =
+      tables_->small_parse_table + tables_->small_parse_table_map[state - tables_->large_state_count];
+  for (uint16_t n_groups = *data++; n_groups > 0; --n_groups) {
+    const uint16_t entry = *data++;
+    const uint16_t n_symbols = *data++;
+    if (std::find(data, data + n_symbols, symbol) != data + n_symbols) return entry;
+    data += n_symbols;
+  }
+  return 0;
 }
 
 }  // namespace treefill::syntax

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace treefill::syntax {
@@ -98,6 +99,9 @@ class Language {
   // The state after `symbol`, terminal or not, in `state`; 0 where there is none.
   StateId next_state(StateId state, Symbol symbol) const;
 
+  // Every state that a stack can be in right after that symbol, extras left out.
+  std::unordered_set<StateId> states_after(Symbol symbol) const;
+
   LexMode lex_mode(StateId state) const;
   bool is_reserved_word(StateId state, Symbol symbol) const;
   Symbol keyword_capture_token() const { return keyword_capture_token_; }
@@ -114,6 +118,7 @@ class Language {
   // The state's part of the parse table: an entry a symbol. Rows that the grammar stores packed are unpacked on use.
   const uint16_t* row(StateId state) const;
   const uint16_t* unpack(StateId state) const;
+  uint16_t packed_entry(StateId state, Symbol symbol) const;
 
   const TSLanguage* tables_;
   uint32_t token_count_;

@@ -16,11 +16,7 @@ std::vector<Symbol> symbols_named(const Language& language, const std::string& n
 
 // Adds the states that a stack is in right after a symbol of that name.
 void add_states_after(const Language& language, const std::string& name, std::unordered_set<StateId>& states) {
-  for (Symbol symbol : symbols_named(language, name))
-    for (uint32_t state = 1; state < language.state_count(); ++state) {
-      const StateId next = language.next_state(static_cast<StateId>(state), symbol);
-      if (next != 0 && next != state) states.insert(next);
-    }
+  for (Symbol symbol : symbols_named(language, name)) states.merge(language.states_after(symbol));
 }
 
 }  // namespace

@@ -30,9 +30,10 @@ class ScannerModel {
     std::string_view memory;  // as the scanner's `serialize` wrote it; empty for a fresh one that wrote nothing
     std::string_view text;
     uint32_t position;
-    bool is_whole;            // nothing comes after `text`: its end decides, too
-    bool is_strict;           // refuse what the language does, even where the scanner takes it
-    bool is_statement_start;  // the token before was a layout token, or there is none
+    bool is_whole;                     // nothing comes after `text`: its end decides, too
+    bool is_strict;                    // refuse what the language does, even where the scanner takes it
+    bool is_statement_start;           // the token before, comments left out, was a layout token, or there is none
+    bool is_outside_brackets = false;  // known to the parser alone: without it, no line end is refused as a stray one
   };
 
   struct Answer {
