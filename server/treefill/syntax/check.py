@@ -82,7 +82,7 @@ def check(text: str, grammar: Grammar, with_policies: bool = True) -> Verdict:
     by = RefusedBy.GRAMMAR
     if with_policies and _gets_further(_first_stop(data, _grammar_alone(loaded)), stop):
         by = RefusedBy.POLICY
-    names = _expected(data[: stop.at], stop.acceptor, _literals(loaded))
+    names = _expected(data[: stop.at], stop.acceptor, _literals(loaded), _has_layout(loaded))
     told = most_useful(names)
     offset = len(data[: stop.at].decode(errors="replace"))
     found = _token_at(data[stop.at :].decode(errors="replace"), _literals(loaded))
@@ -166,7 +166,7 @@ def _stop_in(
     # A policy refuses a token without a word on where it began: then it is the one that the last character is in.
     at = fresh.refused_at if fresh.refused_at != refused_before else _word_start(data, start + viable)
     blanks = data[at : len(data) - len(data[at:].lstrip())]
-    if b"\n" in blanks and _LAYOUT & set(_read(data[:at], grammar).expected()):
+    if b"\n" in blanks and _read(data[:at], grammar).allows(b"\n"):
         at += len(blanks)  # what is wrong with a line's indentation is told of its first token
     return _Stop(at, _read(data[:at], grammar))
 
@@ -187,16 +187,19 @@ def _word_start(data: bytes, at: int) -> int:
     return at - len(_LAST_WORD.search(data[max(0, at - 200) : at])[0])  # type: ignore[index]
 
 
-def _expected(before: bytes, acceptor: _kernels.Acceptor, literals: frozenset[str]) -> list[str]:
+def _expected(
+    before: bytes, acceptor: _kernels.Acceptor, literals: frozenset[str], has_layout: bool
+) -> list[str]:
     """The names of the tokens that may come after `before`, which the acceptor has read (`_read`)."""
-    names = dict.fromkeys(acceptor.expected())
-    if b"\n" in before[len(before.rstrip()) :] and _LAYOUT & set(names):
+    if has_layout and b"\n" in before[len(before.rstrip()) :]:
         return _expected_on_new_line(acceptor, literals)
     if before and not before[-1:].isspace() and acceptor.allows(b" "):
         acceptor.accept(b" ")  # ends the token before
-        names = dict.fromkeys(acceptor.expected())
-    skipped = _EXTRAS | {"_indent", "_dedent"}
-    return [name for name in names if name not in skipped and _may_come(name, acceptor, literals)]
+    return [
+        name
+        for name in acceptor.expected()
+        if name not in _NOT_TOLD and _may_come(name, acceptor, literals)
+    ]
 
 
 def _expected_on_new_line(acceptor: _kernels.Acceptor, literals: frozenset[str]) -> list[str]:
@@ -252,6 +255,12 @@ def _literals(loaded: LoadedGrammar) -> frozenset[str]:
     ) - {""}
 
 
+@cache
+def _has_layout(loaded: LoadedGrammar) -> bool:
+    language = loaded.language
+    return "_indent" in (language.node_kind_for_id(number) for number in range(language.node_kind_count))
+
+
 def _rank(told: str) -> int:
     groups = (_ENDS, _LAYOUT_PHRASES, set(_KINDS), _OPENERS)
     group = next((number for number, group in enumerate(groups) if told in group), None)
@@ -284,9 +293,8 @@ _KINDS = {
 _EXAMPLES = {"identifier": (b"x",), "number": (b"0", b"0 "), "string": (b'"', b"'", b"`", b"$")}
 _DESCRIPTION = re.compile(r"_\w+|\w+_\w+")
 _INSIDE_STRING = re.compile(r"^_?(?:raw_)?string_content$|string_fragment$|^_?template_chars$")
-_EXTRAS = {"comment", "marginalia", "line_continuation", "escape_sequence", "html_comment", "ERROR"}
-_LAYOUT = {"_newline", "_indent", "_dedent"}
-_LAYOUT_PHRASES = {_PHRASES[name] for name in (*_LAYOUT, "end")}
+_NOT_TOLD = {"_indent", "_dedent", "comment", "marginalia", "line_continuation", "escape_sequence", "html_comment", "ERROR"}
+_LAYOUT_PHRASES = {_PHRASES[name] for name in ("end", "_newline", "_indent", "_dedent")}
 _ENDS = {"`)`", "`]`", "`}`", "`,`", "`;`", "`:`"}
 _OPENERS = {"`=`", "`(`", "`[`", "`{`", "`.`"}
 _OPERATOR = re.compile(
