@@ -163,8 +163,11 @@ def _stop_in(
     fresh.accept(data[: start + viable])
     refused_before = fresh.refused_at
     fresh.accept(piece[viable:dead])
-    # A policy refuses a token without a word on where it began: then it is the one that the last character is in.
-    at = fresh.refused_at if fresh.refused_at != refused_before else _word_start(data, start + viable)
+    at = fresh.refused_at
+    if at == refused_before:
+        # A policy refuses a token without a word on where it began: the last character tells, or the word before it.
+        is_word = data[start + viable : start + dead].isalnum() or not acceptor.allows(piece[:viable] + b" ")
+        at = _word_start(data, start + viable) if is_word else start + viable
     blanks = data[at : len(data) - len(data[at:].lstrip())]
     if b"\n" in blanks and _read(data[:at], grammar).allows(b"\n"):
         at += len(blanks)  # what is wrong with a line's indentation is told of its first token
