@@ -13,7 +13,7 @@ import pytest
 import tree_sitter
 from treefill import _kernels
 from treefill.errors import BadInput
-from treefill.syntax.check import RefusedBy, check
+from treefill.syntax.check import RefusedBy, check, grammar_alone
 from treefill.syntax.grammars import load
 from treefill.syntax.languages import Grammar, grammars_folder, languages
 from treefill.syntax.matcher import tables
@@ -63,9 +63,7 @@ def of_kind(*kinds: str) -> list[object]:
 
 def acceptor(grammar: Grammar, with_policies: bool = True) -> _kernels.Acceptor:
     loaded = load(grammar)
-    if with_policies:
-        return _kernels.Acceptor(tables(loaded))
-    return _kernels.Acceptor(_kernels.Grammar(loaded.capsule, _kernels.Policy(), grammar.scanner_model))
+    return _kernels.Acceptor(tables(loaded) if with_policies else grammar_alone(loaded))
 
 
 @pytest.mark.parametrize("case", of_kind("accept"))

@@ -76,17 +76,23 @@ def check(text: str, grammar: Grammar, with_policies: bool = True) -> Verdict:
     """Whether the whole text is accepted. Raises `GrammarError` where the grammar isn't there."""
     loaded = load(grammar)
     data = encoded(text)
-    stop = _first_stop(data, tables(loaded) if with_policies else _grammar_alone(loaded))
+    stop = _first_stop(data, tables(loaded) if with_policies else grammar_alone(loaded))
     if stop is None or isinstance(stop, str):
         return Verdict(grammar.name, gave_up=stop or "")
     by = RefusedBy.GRAMMAR
-    if with_policies and _gets_further(_first_stop(data, _grammar_alone(loaded)), stop):
+    if with_policies and _gets_further(_first_stop(data, grammar_alone(loaded)), stop):
         by = RefusedBy.POLICY
     names = _expected(data[: stop.at], stop.acceptor, _literals(loaded), _has_layout(loaded))
     told = most_useful(names)
     offset = len(data[: stop.at].decode(errors="replace"))
     found = _token_at(data[stop.at :].decode(errors="replace"), _literals(loaded))
     return Verdict(grammar.name, Refusal(offset, found, told[:MAX_EXPECTED], len(told), by))
+
+
+@cache
+def grammar_alone(loaded: LoadedGrammar) -> _kernels.Grammar:
+    """The grammar's tables without what the language forbids beyond them: the parser's own verdict."""
+    return _kernels.Grammar(loaded.capsule, _kernels.Policy(), loaded.grammar.scanner_model)
 
 
 def readable(name: str) -> str:
@@ -124,11 +130,6 @@ class _Stop:
     """The byte where the refused token begins; the text's end where that came too early."""
     acceptor: _kernels.Acceptor
     """Has read the text up to there, the blanks before that place as a piece of their own."""
-
-
-@cache
-def _grammar_alone(loaded: LoadedGrammar) -> _kernels.Grammar:
-    return _kernels.Grammar(loaded.capsule, _kernels.Policy(), loaded.grammar.scanner_model)
 
 
 def _first_stop(data: bytes, grammar: _kernels.Grammar) -> _Stop | str | None:
