@@ -59,7 +59,11 @@ def test_an_accepted_file_is_told_by_silence(check: Check) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "line"),
     [
-        ("a.py", "x = [1, 2)\n", "a.py:1:10: expected `,`, `]`, `.`, `(`, `[`, `as`, `if`, an operator, found `)`"),
+        (
+            "a.py",
+            "x = [1, 2)\n",
+            "a.py:1:10: expected `,`, `]`, `.`, `(`, `[`, `as`, `if`, an operator, found `)`",
+        ),
         ("a.py", "f(1,\n", "a.py:2:1: expected `)`, identifier, number, string"),
         ("a.py", "x = 1 $\n", "a.py:1:7: expected `;`, `,`, a new line"),
         ("a.py", "x = 'a\n", "a.py:1:7: expected the end of the string, found a new line"),

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 syntax_app = typer.Typer(help="What the grammars say of files.", no_args_is_help=True)
 
-Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE", help="Files to check; - is standard input.")
-]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Files to check; - is standard input.")]
 LanguageOption = Annotated[
     str | None, typer.Option("--language", help="The files' language.", show_default=False)
 ]
 GrammarOption = Annotated[
     str | None,
-    typer.Option("--grammar", help="Which of the language's grammars; else the text tells.", show_default=False),
+    typer.Option(
+        "--grammar", help="Which of the language's grammars; else the text tells.", show_default=False
+    ),
 ]
 GrammarOnly = Annotated[
     bool, typer.Option("--grammar-only", help="Leave out what the language forbids beyond its grammar.")

@@ -68,8 +68,9 @@ def grammar_for(language: Language, text: str, wanted: str | None = None) -> Gra
     """The grammar to check `text` with: the one that is wanted, else what the text tells. Raises `GrammarError`."""
     if not language.grammars:
         raise GrammarError(f"There is no grammar for {language.id}: nothing of it can be checked.")
-    # With an end of its own the last statement counts as a whole one.
-    return dialect_of(language, text + ";", len(text) + 2, wanted)
+    if not text.rstrip().endswith(";"):
+        text += ";"  # then the last statement counts as a whole one, too
+    return dialect_of(language, text, len(text) + 1, wanted)
 
 
 def check(text: str, grammar: Grammar, with_policies: bool = True) -> Verdict:
@@ -84,8 +85,9 @@ def check(text: str, grammar: Grammar, with_policies: bool = True) -> Verdict:
         by = RefusedBy.POLICY
     names = _expected(data[: stop.at], stop.acceptor, _literals(loaded), _has_layout(loaded))
     told = most_useful(names)
-    offset = len(data[: stop.at].decode(errors="replace"))
-    found = _token_at(data[stop.at :].decode(errors="replace"), _literals(loaded))
+    at = stop.dead_at if told == (_STRING_END,) else stop.at
+    offset = len(data[:at].decode(errors="replace"))
+    found = _token_at(data[at:].decode(errors="replace"), _literals(loaded))
     return Verdict(grammar.name, Refusal(offset, found, told[:MAX_EXPECTED], len(told), by))
 
 
@@ -113,7 +115,7 @@ def most_useful(names: Iterable[str]) -> tuple[str, ...]:
     """What may come, readable: what ends something first, operators and rare things last."""
     names = list(names)
     if any(_INSIDE_STRING.search(name) for name in names):
-        return ("the end of the string",)
+        return (_STRING_END,)
     told = dict.fromkeys(readable(name) for name in names)
     operators = [each for each in told if _OPERATOR.fullmatch(each)]
     words = [each for each in told if _WORD.fullmatch(each)]
@@ -128,6 +130,8 @@ def most_useful(names: Iterable[str]) -> tuple[str, ...]:
 class _Stop:
     at: int
     """The byte where the refused token begins; the text's end where that came too early."""
+    dead_at: int
+    """The first byte with which nothing can become of the text."""
     acceptor: _kernels.Acceptor
     """Has read the text up to there, the blanks before that place as a piece of their own."""
 
@@ -146,7 +150,7 @@ def _first_stop(data: bytes, grammar: _kernels.Grammar) -> _Stop | str | None:
     is_whole = acceptor.accepts_whole(b"")
     if acceptor.gave_up:
         return acceptor.gave_up
-    return None if is_whole else _Stop(len(data), _read(data, grammar))
+    return None if is_whole else _Stop(len(data), len(data), _read(data, grammar))
 
 
 def _stop_in(
@@ -172,7 +176,7 @@ def _stop_in(
     blanks = data[at : len(data) - len(data[at:].lstrip())]
     if b"\n" in blanks and _read(data[:at], grammar).allows(b"\n"):
         at += len(blanks)  # what is wrong with a line's indentation is told of its first token
-    return _Stop(at, _read(data[:at], grammar))
+    return _Stop(at, max(at, start + viable), _read(data[:at], grammar))
 
 
 def _read(before: bytes, grammar: _kernels.Grammar) -> _kernels.Acceptor:
@@ -200,9 +204,7 @@ def _expected(
     if before and not before[-1:].isspace() and acceptor.allows(b" "):
         acceptor.accept(b" ")  # ends the token before
     return [
-        name
-        for name in acceptor.expected()
-        if name not in _NOT_TOLD and _may_come(name, acceptor, literals)
+        name for name in acceptor.expected() if name not in _NOT_TOLD and _may_come(name, acceptor, literals)
     ]
 
 
@@ -283,6 +285,7 @@ _PHRASES = {
     "_automatic_semicolon": "`;`",
     "_function_signature_automatic_semicolon": "`;`",
 }
+_STRING_END = "the end of the string"
 _KEYWORD = re.compile(r"(?:kw|keyword)_(\w+)")
 _KINDS = {
     "identifier": re.compile(r"identifier|^jsx_name"),
@@ -297,7 +300,16 @@ _KINDS = {
 _EXAMPLES = {"identifier": (b"x",), "number": (b"0", b"0 "), "string": (b'"', b"'", b"`", b"$")}
 _DESCRIPTION = re.compile(r"_\w+|\w+_\w+")
 _INSIDE_STRING = re.compile(r"^_?(?:raw_)?string_content$|string_fragment$|^_?template_chars$")
-_NOT_TOLD = {"_indent", "_dedent", "comment", "marginalia", "line_continuation", "escape_sequence", "html_comment", "ERROR"}
+_NOT_TOLD = {
+    "_indent",
+    "_dedent",
+    "comment",
+    "marginalia",
+    "line_continuation",
+    "escape_sequence",
+    "html_comment",
+    "ERROR",
+}
 _LAYOUT_PHRASES = {_PHRASES[name] for name in ("end", "_newline", "_indent", "_dedent")}
 _ENDS = {"`)`", "`]`", "`}`", "`,`", "`;`", "`:`"}
 _OPENERS = {"`=`", "`(`", "`[`", "`{`", "`.`"}
