@@ -88,8 +88,9 @@ def cases_are_in_a_switch(splice: Splice) -> str:
     """The grammar of C takes `case` as a statement anywhere."""
     if b"case" not in splice.inserted and b"default" not in splice.inserted:
         return ""
-    for _, above in _nodes_within(splice, "case_statement"):
-        if not {"switch_statement", "ERROR"} & set(above):
+    for node, above in _nodes_within(splice, "case_statement"):
+        is_put_in = node.start_byte >= splice.start
+        if is_put_in and not {"switch_statement", "ERROR"} & set(above):
             return "a case stands outside of a switch"
     return ""
 
