@@ -16,6 +16,7 @@ ONLY_IN = {
     "transformers": {"engine/torch_backend"},
     "bitsandbytes": {"engine/torch_backend"},
     "tokenizers": {"engine", "models"},
+    "tree_sitter": {"syntax"},
     "huggingface_hub": {"models"},
     "gguf": {"models"},
     "pygls": {"lsp", "benchmarks/editor.py"},
@@ -105,6 +106,7 @@ def test_a_package_sees_no_more_than_the_table_says(place: str) -> None:
     ("statement", "unloaded"),
     [
         ("import treefill.completion", {"torch", "transformers", "tree_sitter", "tokenizers", "numpy"}),
+        ("import treefill.core.service", {"torch", "transformers", "tree_sitter", "tree_sitter_python"}),
         ("import treefill.engine.api", {"torch", "transformers", "numpy"}),
         ("import treefill.models", {"torch", "transformers", "gguf", "huggingface_hub"}),
         ("import treefill.engine.native", {"torch", "transformers"}),

@@ -13,6 +13,7 @@
     │   ├── NoPermission           a folder or file may not be read or written
     │   ├── WrongHash              what arrived is not what the manifest names
     │   └── StoreBusy              another process holds the store's lock
+    ├── GrammarError               a language's grammar is not there or cannot be used
     ├── EngineError                the model could not be run
     ├── CoreError                  the core process could not be reached or started
     ├── StatisticsError            the numbers that are kept could not be read or written
@@ -77,6 +78,10 @@ class WrongHash(StoreError):
 
 class StoreBusy(StoreError):
     """Another process holds the store's lock."""
+
+
+class GrammarError(TreefillError):
+    """A language's grammar is not there or cannot be used."""
 
 
 class EngineError(TreefillError):

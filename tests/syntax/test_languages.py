@@ -54,7 +54,7 @@ def test_adding_a_language_touches_no_code(tmp_path: Path) -> None:
     (tmp_path / "not-a-language").mkdir()
     (folder / "language.toml").write_text(
         'suffixes = [".lua"]\nline_comment = ["--"]\nblock_comment = [["--[[", "]]"]]\nlayout = "keywords"\n'
-        'wheel = { package = "tree-sitter-lua", version = "0.4.0", abi = 15 }\n'
+        '[[grammars]]\nname = "lua"\npackage = "tree-sitter-lua"\nversion = "0.4.0"\nabi = 15\n'
     )
 
     (lua,) = languages(tmp_path).values()
@@ -62,8 +62,8 @@ def test_adding_a_language_touches_no_code(tmp_path: Path) -> None:
     assert lua.id == "lua"
     assert lua.suffixes == (".lua",)
     assert lua.block_comment == (("--[[", "]]"),)
-    assert lua.wheel is not None
-    assert lua.wheel.package == "tree-sitter-lua"
+    (grammar,) = lua.grammars
+    assert (grammar.package, grammar.function) == ("tree-sitter-lua", "language")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,8 @@ def test_adding_a_language_touches_no_code(tmp_path: Path) -> None:
         "suffixes = [1]",
         "block_comment = ['/*']",
         "not toml",
-        "wheel = {}",
+        "[[grammars]]",
+        "grammars = ['lua']",
     ],
 )
 def test_a_broken_table_is_named(tmp_path: Path, table: str) -> None:

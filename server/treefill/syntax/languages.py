@@ -1,7 +1,7 @@
 """What treefill knows of each language: plain data, read from `grammars/*/language.toml`.
 
-Adding a language touches no code. Parsers and their tables are not loaded here; `Language.wheel` only names
-them.
+Adding a language touches no code. Parsers and their tables are not loaded here; `Language.grammars` only names
+them (`grammars.py` loads them).
 """
 
 import tomllib
@@ -27,13 +27,18 @@ class Layout(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wheel:
-    """The package on the Python index that carries a language's compiled grammar."""
+class Grammar:
+    """A compiled grammar and the package on the Python index that carries it."""
 
+    name: str
+    """What it calls its language, or where several share a package, what tells it from the others."""
     package: str
     version: str
+    """The one that was tried, and that the others here are known to fit."""
     abi: int
     """Version of the grammar's tables, which the parser library must know."""
+    function: str = "language"
+    """What in the package hands out the tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,8 @@ class Language:
     """What takes the meaning off the next character of a string; empty where quotes are doubled instead."""
     indent: str = "    "
     """One step of indentation where the file itself shows none."""
-    wheel: Wheel | None = None
+    grammars: tuple[Grammar, ...] = ()
+    """What texts are parsed with; of several dialects the one to take where nothing else tells comes first."""
 
     @property
     def is_prose(self) -> bool:
@@ -158,8 +164,8 @@ def _language_from(values: dict[str, Any]) -> Language:
     """Turn a table into a `Language`; an unknown key raises `TypeError`, as a misspelt argument does."""
     if "layout" in values:
         values["layout"] = Layout(values["layout"])
-    if "wheel" in values:
-        values["wheel"] = Wheel(**values["wheel"])
+    if "grammars" in values:
+        values["grammars"] = tuple(Grammar(**grammar) for grammar in values["grammars"])
     if "block_comment" in values:
         pairs = [_strings("block_comment", pair) for pair in values["block_comment"]]
         values["block_comment"] = tuple((begin, end) for begin, end in pairs)
