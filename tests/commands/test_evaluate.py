@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from treefill.cli import cli
 from treefill.errors import BadInput, TreefillError
-from treefill.evaluation.results import ResultsFile, read_results
+from treefill.evaluation.results import ResultsFile, Row, read_results
 from typer.testing import CliRunner
 
 from tests.evaluation.test_results import HEADER
@@ -23,7 +23,7 @@ def run(*arguments: str) -> str:
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     path = tmp_path / "rows.jsonl"
-    file = ResultsFile(path, HEADER)
+    file = ResultsFile(path, HEADER, Row)
     for row in (*rows_for("plain", [True, False]), *rows_for("line", [True, True])):
         file.append(row)
     file.close()
@@ -102,7 +102,7 @@ def fill(monkeypatch: pytest.MonkeyPatch, path: Path, app: Scripted, exit_code: 
     arguments = ["eval", "infill", "--results", str(path), "--limit", "3", "--arms", "plain"]
     result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert result.exit_code == exit_code, result.output
-    return [f"{row.task}:{row.line} {row.variant}" for row in read_results(path)[1]]
+    return [f"{row.task}:{row.line} {row.variant}" for row in read_results(path, Row)[1]]
 
 
 def test_a_run_that_the_user_stops_leaves_a_file_with_which_the_next_goes_on(

@@ -8,6 +8,7 @@ from treefill.evaluation.fidelity import MAX_DIVERGENCE, MAX_PERPLEXITY_CHANGE, 
 from treefill.evaluation.keystrokes import KeystrokeSummary
 from treefill.evaluation.results import Header, Row
 from treefill.evaluation.statistics import Difference, Summary, arms_of, common_rows, compare, summarise
+from treefill.evaluation.validity import ALL, SLOW_MS, ValidityDifference, ValidityReport, ValiditySummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,12 @@ class InfillReport:
     """Holes that all arms have filled: everything below is about them."""
     summaries: Sequence[Summary]
     differences: Sequence[Difference]
+
+
+VALIDITY_HEAD = (
+    *("language", "mode", "arm", "n", "shown", "declined", "characters", "ratio"),
+    *("add errors", "errors added", "first refused", "ms p50"),
+)
 
 
 def infill_report(
@@ -112,6 +119,38 @@ def keystrokes_markdown(found: Sequence[KeystrokeSummary]) -> str:
     return table(head, rows, n_words=1)
 
 
+def validity_json(report: ValidityReport) -> dict[str, Any]:
+    """The report as plain values."""
+    return asdict(report)
+
+
+def validity_markdown(report: ValidityReport) -> str:
+    """The report as two tables, and a line on requests that took long."""
+    header = report.header
+    if not report.summaries:
+        return f"No position has been asked at yet ({header.model}, {header.engine})."
+    parts = [
+        f"{header.model}, {header.engine}, treefill {header.version}, seed {header.settings['seed']}: "
+        f"{report.n_positions} positions that every arm was asked at.",
+        table(VALIDITY_HEAD, (_validity_cells(summary) for summary in report.summaries), n_words=3),
+    ]
+    if report.differences:
+        baseline = report.differences[0].baseline
+        parts += [
+            f"Characters shown less those of `{baseline}` at the same position, with 95 % intervals over files:",
+            table(
+                ("language", "mode", "arm", "n", "fewer", "same", "more", "a position", "interval"),
+                (_validity_difference_cells(difference) for difference in report.differences),
+                n_words=3,
+            ),
+        ]
+    slow = [summary for summary in report.summaries if summary.n_slow and summary.language != ALL]
+    if slow:
+        told = ", ".join(f"{each.n_slow} in {each.language} {each.mode} {each.arm}" for each in slow)
+        parts.append(f"Requests of more than {SLOW_MS / 1000:.0f} s, counted like the others: {told}.")
+    return "\n\n".join(parts)
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], n_words: int = 2) -> str:
     """A Markdown table; columns after the first `n_words` are numbers and lean right."""
     lines = [head, *rows]
@@ -150,6 +189,37 @@ def _difference_cells(difference: Difference) -> tuple[str, ...]:
         f"{_points(difference.passed_low)} … {_points(difference.passed_high)}",
         _points(difference.exact),
         f"{_points(difference.exact_low)} … {_points(difference.exact_high)}",
+    )
+
+
+def _validity_cells(summary: ValiditySummary) -> tuple[str, ...]:
+    return (
+        summary.language,
+        summary.mode,
+        summary.arm,
+        str(summary.n),
+        str(summary.shown),
+        str(summary.declined),
+        str(summary.n_chars),
+        "–" if summary.chars_ratio is None else f"{summary.chars_ratio:.3f}",
+        str(summary.n_breaking),
+        str(summary.added_errors),
+        "–" if summary.refused_first is None else _percent(summary.refused_first),
+        f"{summary.ms_p50:.0f}",
+    )
+
+
+def _validity_difference_cells(difference: ValidityDifference) -> tuple[str, ...]:
+    return (
+        difference.language,
+        difference.mode,
+        difference.arm,
+        str(difference.n),
+        str(difference.n_fewer),
+        str(difference.n_same),
+        str(difference.n_more),
+        f"{difference.chars:+.1f}",
+        f"{difference.chars_low:+.1f} … {difference.chars_high:+.1f}",
     )
 
 

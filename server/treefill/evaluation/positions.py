@@ -1,0 +1,134 @@
+"""Places in real files where a user would type: which they are, and how a file looks while somebody types there.
+
+A position is chosen in a line that has text, in one of three ways:
+
+    line-start   the cursor stands behind the line's indentation, and the line's text is not written yet
+    line-end     the cursor stands between two tokens, and the rest of the line is not written yet
+    mid-line     the cursor stands between two tokens, and the rest of the line stays right of it
+
+Half are `mid-line`, a quarter each of the others: so half are as in a line that is being written. The other lines
+of the file stay as they are, faults and all. Files take turns, one position each a round, so that as many files as
+there are take part; the first positions of a longer choice are those of a shorter one.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import islice
+from random import Random
+
+from treefill.text import Document, line_bounds
+
+MAX_CHARS = 400
+"""What stands in a longer line is data."""
+N_TRIES = 40
+"""Lines that are drawn in a file until one is found that can be typed in so."""
+
+
+class Kind(StrEnum):
+    """How the cursor stands in its line."""
+
+    LINE_START = "line-start"
+    LINE_END = "line-end"
+    MID_LINE = "mid-line"
+
+
+TURNS = (Kind.LINE_START, Kind.MID_LINE, Kind.LINE_END, Kind.MID_LINE)
+"""The kinds in the order in which they take turns."""
+FREE_TURNS = (Kind.LINE_START, Kind.LINE_END)
+"""Those that have nothing right of the cursor in its line: only there a block can be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A cursor in a file that somebody is typing in."""
+
+    document: Document
+    """As it stands then, the rest of the line already taken out where the kind says so."""
+    offset: int
+    kind: Kind
+    digest: str
+    """Of the document's text: rows about another state of the file are no rows about this position."""
+
+
+def choose_positions(
+    documents: Iterable[Document], n: int, seed: int = 0, turns: tuple[Kind, ...] = TURNS
+) -> list[Position]:
+    """The first `n` positions of these files; fewer where the files have not that many."""
+    return list(islice(_in_turn(documents, seed, turns), n))
+
+
+def boundaries(line: str) -> list[int]:
+    """Columns between two tokens of a line, behind its first and before its last.
+
+    >>> boundaries("  f(a, b)  ")
+    [3, 4, 5, 6, 7, 8]
+    """
+    pieces = list(_TOKEN.finditer(line))
+    edges = {edge for piece in pieces for edge in piece.span()}
+    return sorted(edge for edge in edges if pieces[0].end() <= edge <= pieces[-1].start())
+
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def _in_turn(documents: Iterable[Document], seed: int, turns: tuple[Kind, ...]) -> Iterator[Position]:
+    """One position of each document, then a second one of each, until a round brings no new one."""
+    number = 0
+    known: list[Document] = []
+    seen: set[tuple[str, int, Kind]] = set()
+    first = iter(documents)
+    n_round = 0
+    while True:
+        n_before = len(seen)
+        for document in known if n_round else first:
+            if not n_round:
+                known.append(document)
+            position = _draw(document, _random(seed, document.path, n_round), turns[number % len(turns)])
+            if position is None or (document.path, position.offset, position.kind) in seen:
+                continue
+            seen.add((document.path, position.offset, position.kind))
+            number += 1
+            yield position
+        n_round += 1
+        if len(seen) == n_before:
+            return
+
+
+def _random(seed: int, path: str, n_round: int) -> Random:
+    return Random(f"{seed}:{n_round}:{path}")
+
+
+def _draw(document: Document, random: Random, kind: Kind) -> Position | None:
+    """A position of that kind in a line drawn at random, or None where no line drawn has one."""
+    starts = _line_starts(document.text)
+    for start in (random.choice(starts) for _ in range(min(N_TRIES, len(starts)))):
+        line = document.text[slice(*line_bounds(document.text, start))]
+        if line.strip() and len(line) <= MAX_CHARS:
+            column = _column(line, random, kind)
+            if column is not None:
+                return _position(document, start + column, kind)
+    return None
+
+
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in _LINE_END.finditer(text) if match.end() < len(text))]
+
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+def _column(line: str, random: Random, kind: Kind) -> int | None:
+    if kind is Kind.LINE_START:
+        return len(line) - len(line.lstrip())
+    columns = boundaries(line) if _TOKEN.search(line) else []
+    return random.choice(columns) if columns else None
+
+
+def _position(document: Document, offset: int, kind: Kind) -> Position:
+    _, end = line_bounds(document.text, offset)
+    text = document.text if kind is Kind.MID_LINE else document.text[:offset] + document.text[end:]
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Position(replace(document, text=text), offset, kind, digest)
