@@ -17,6 +17,7 @@ from treefill.engine.tokenizer import TokenizerVocabulary
 from treefill.errors import BadInput
 from treefill.evaluation import validity
 from treefill.evaluation.fidelity import LogitsModel, measure
+from treefill.evaluation.grammar_exam import DEFAULT_SIZES, BuiltIn, GrammarMarks, Sizes, examine
 from treefill.evaluation.holes import VARIANTS, Hole, Variant, read_human_eval, schedule
 from treefill.evaluation.infill import ARMS, Run, fill_holes, header_of
 from treefill.evaluation.keystrokes import Keystroke, choose_typings, replay, summarise_keystrokes
@@ -25,6 +26,8 @@ from treefill.evaluation.real_files import gather
 from treefill.evaluation.report import (
     fidelity_json,
     fidelity_markdown,
+    grammar_json,
+    grammar_markdown,
     infill_json,
     infill_markdown,
     infill_report,
@@ -86,6 +89,9 @@ From = Annotated[
     list[Path] | None,
     typer.Option("--from", help="A folder with more files; may be repeated.", show_default=False),
 ]
+CleanFiles = Annotated[int, typer.Option("--files", min=1, help="Files without fault in each language.")]
+Mutants = Annotated[int, typer.Option(min=0, help="Changed files in each language.")]
+PositionsOnly = Annotated[int, typer.Option(min=1, help="Positions in each language.")]
 LANGUAGES = ("python", "cpp", "sql", "javascript")
 ALL_CHECKS = ",".join(validity.ARMS)
 BOTH = "both"
@@ -264,6 +270,34 @@ def _ask_everywhere(
         rows.close()
         file.close()
     return False
+
+
+@eval_app.command("grammar")
+def grammar_command(
+    language: Languages = None,
+    files: CleanFiles = DEFAULT_SIZES.n_files,
+    positions: PositionsOnly = DEFAULT_SIZES.n_positions,
+    mutants: Mutants = DEFAULT_SIZES.n_mutants,
+    seed: Seed = 0,
+    folders: From = None,
+    model: ModelOption = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Examine the acceptor on real files, beside tree-sitter. Of the model, only its vocabulary is used."""
+    languages = _languages(language)
+    app = open_app(model=model, cache_dir=cache_dir)
+    stored = app.store.open(app.settings.model or None)
+    vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, stored.config["vocab_size"])
+    examinee = BuiltIn()
+    sizes = Sizes(files, positions, mutants)
+    found: list[GrammarMarks] = []
+    for name in languages:
+        documents = gather(name, folders or [], seed).documents()
+        with _stderr().status(name) as status:
+            told = lambda part, name=name, status=status: status.update(f"{name}: {part}")  # noqa: E731
+            found.append(examine(name, documents, examinee, vocabulary, sizes, seed, told))
+    print(json.dumps(grammar_json(found)) if as_json else grammar_markdown(found))
 
 
 @eval_app.command("fidelity")

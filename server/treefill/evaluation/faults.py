@@ -4,9 +4,17 @@ On purpose a page of its own over the parser library, with nothing of what check
 the judge must not share a mistake with the judged.
 """
 
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
 from treefill.errors import BadInput
 from treefill.syntax.grammars import load
 from treefill.syntax.languages import language_by_id
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 
 def count_faults(text: str | bytes, language: str) -> int:
@@ -15,16 +23,39 @@ def count_faults(text: str | bytes, language: str) -> int:
     >>> count_faults("x = 1", "python"), count_faults("x = = 1", "python"), count_faults("f(1", "python")
     (0, 1, 1)
     """
-    from tree_sitter import Node, Parser
-
-    grammars = language_by_id(language).grammars
-    if not grammars:
-        raise BadInput(f"There is no grammar for {language}: measure another language.")
-    data = text.encode() if isinstance(text, str) else text
     n_faults = 0
-    waiting: list[Node] = [Parser(load(grammars[0]).language).parse(data).root_node]
+    waiting = [_root(text, language)]
     while waiting:
         node = waiting.pop()
         n_faults += node.is_error or node.is_missing
         waiting += (child for child in node.children if child.has_error or child.is_missing)
     return n_faults
+
+
+def statement_at(text: str | bytes, byte_offset: int, language: str) -> tuple[int, int, bool]:
+    r"""Where the innermost statement around a byte begins and ends, and True where it has no fault.
+
+    >>> statement_at("if x:\n    y = f(1)\n", 14, "python")
+    (10, 18, True)
+    """
+    root = _root(text, language)
+    node = root.descendant_for_byte_range(byte_offset, min(byte_offset + 1, root.end_byte))
+    while node is not None and node.parent is not None:
+        if _STATEMENT.search(node.type) or node.parent.parent is None:
+            return node.start_byte, node.end_byte, not node.has_error
+        node = node.parent
+    return root.start_byte, root.end_byte, not root.has_error
+
+
+_STATEMENT = re.compile(r"(?:statement|declaration|definition|[sS]tmt|^pair)$")
+"""How grammars name what stands for itself."""
+
+
+def _root(text: str | bytes, language: str) -> Node:
+    from tree_sitter import Parser
+
+    grammars = language_by_id(language).grammars
+    if not grammars:
+        raise BadInput(f"There is no grammar for {language}: measure another language.")
+    data = text.encode() if isinstance(text, str) else text
+    return Parser(load(grammars[0]).language).parse(data).root_node

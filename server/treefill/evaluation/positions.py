@@ -49,8 +49,15 @@ class Position:
     """As it stands then, the rest of the line already taken out where the kind says so."""
     offset: int
     kind: Kind
+    cut: str
+    """The rest of the line, where it was taken out."""
     digest: str
     """Of the document's text: rows about another state of the file are no rows about this position."""
+
+    @property
+    def original(self) -> str:
+        """The file's own text."""
+        return self.document.text[: self.offset] + self.cut + self.document.text[self.offset :]
 
 
 def choose_positions(
@@ -128,7 +135,7 @@ def _column(line: str, random: Random, kind: Kind) -> int | None:
 
 
 def _position(document: Document, offset: int, kind: Kind) -> Position:
-    _, end = line_bounds(document.text, offset)
-    text = document.text if kind is Kind.MID_LINE else document.text[:offset] + document.text[end:]
+    end = offset if kind is Kind.MID_LINE else line_bounds(document.text, offset)[1]
+    text = document.text[:offset] + document.text[end:]
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return Position(replace(document, text=text), offset, kind, digest)
+    return Position(replace(document, text=text), offset, kind, document.text[offset:end], digest)

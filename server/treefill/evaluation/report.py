@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from treefill.evaluation.fidelity import MAX_DIVERGENCE, MAX_PERPLEXITY_CHANGE, Fidelity
+from treefill.evaluation.grammar_exam import GrammarMarks, percentile
 from treefill.evaluation.keystrokes import KeystrokeSummary
 from treefill.evaluation.results import Header, Row
 from treefill.evaluation.statistics import Difference, Summary, arms_of, common_rows, compare, summarise
@@ -26,6 +27,14 @@ class InfillReport:
 VALIDITY_HEAD = (
     *("language", "mode", "arm", "n", "shown", "declined", "characters", "ratio"),
     *("add errors", "errors added", "first refused", "ms p50"),
+)
+EXACT_HEAD = (
+    *("language", "clean files", "tokens", "files refused", "places", "tokens", "places refused"),
+    *("mutants", "of them clean", "wrongly accepted", "wrongly refused"),
+)
+REACH_HEAD = (
+    *("language", "positions", "at work", "statements", "own text refused"),
+    *("set-up ms p50", "p99", "a token µs p50", "p99"),
 )
 
 
@@ -151,6 +160,31 @@ def validity_markdown(report: ValidityReport) -> str:
     return "\n\n".join(parts)
 
 
+def grammar_json(found: Sequence[GrammarMarks]) -> list[dict[str, Any]]:
+    """The marks as plain values, the times as percentiles."""
+    return [_grammar_json(marks) for marks in found]
+
+
+def grammar_markdown(found: Sequence[GrammarMarks]) -> str:
+    """Two tables, what must be right and what it reaches and costs, and the first mistakes."""
+    exact = table(
+        EXACT_HEAD,
+        (_exact_cells(marks) for marks in found),
+        n_words=1,
+    )
+    reach = table(
+        REACH_HEAD,
+        (_reach_cells(marks) for marks in found),
+        n_words=1,
+    )
+    mistakes = [
+        f"- {marks.language}, {each.part}: {each.path}, byte {each.byte_offset}: `{each.text!r}`"
+        for marks in found
+        for each in marks.mistakes
+    ]
+    return "\n\n".join([exact, reach, *(["\n".join(mistakes)] if mistakes else [])])
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], n_words: int = 2) -> str:
     """A Markdown table; columns after the first `n_words` are numbers and lean right."""
     lines = [head, *rows]
@@ -201,10 +235,10 @@ def _validity_cells(summary: ValiditySummary) -> tuple[str, ...]:
         str(summary.shown),
         str(summary.declined),
         str(summary.n_chars),
-        "–" if summary.chars_ratio is None else f"{summary.chars_ratio:.3f}",
+        _number_or_none(summary.chars_ratio, 3),
         str(summary.n_breaking),
         str(summary.added_errors),
-        "–" if summary.refused_first is None else _percent(summary.refused_first),
+        _percent_or_none(summary.refused_first),
         f"{summary.ms_p50:.0f}",
     )
 
@@ -221,6 +255,50 @@ def _validity_difference_cells(difference: ValidityDifference) -> tuple[str, ...
         f"{difference.chars:+.1f}",
         f"{difference.chars_low:+.1f} … {difference.chars_high:+.1f}",
     )
+
+
+def _grammar_json(marks: GrammarMarks) -> dict[str, Any]:
+    plain = asdict(marks)
+    setup_ms, check_us = plain.pop("setup_ms"), plain.pop("check_us")
+    return plain | {
+        "reach": marks.reach,
+        "own_refused": marks.own_refused,
+        "setup_ms_p50": percentile(setup_ms, 50),
+        "setup_ms_p99": percentile(setup_ms, 99),
+        "check_us_p50": percentile(check_us, 50),
+        "check_us_p99": percentile(check_us, 99),
+    }
+
+
+def _exact_cells(marks: GrammarMarks) -> tuple[str, ...]:
+    numbers = (
+        *(marks.n_files, marks.n_boundaries, marks.n_boundaries_refused),
+        *(marks.n_skeletons_at_work, marks.n_skeleton_tokens, marks.n_skeletons_refused),
+        *(marks.n_mutants, marks.n_mutants_clean, marks.n_wrongly_accepted, marks.n_wrongly_refused),
+    )
+    return (marks.language, *map(str, numbers))
+
+
+def _reach_cells(marks: GrammarMarks) -> tuple[str, ...]:
+    return (
+        marks.language,
+        str(marks.n_positions),
+        _percent_or_none(marks.reach),
+        str(marks.n_statements),
+        _percent_or_none(marks.own_refused),
+        _number_or_none(percentile(marks.setup_ms, 50), 2),
+        _number_or_none(percentile(marks.setup_ms, 99), 2),
+        _number_or_none(percentile(marks.check_us, 50), 1),
+        _number_or_none(percentile(marks.check_us, 99), 1),
+    )
+
+
+def _percent_or_none(share: float | None) -> str:
+    return "–" if share is None else _percent(share)
+
+
+def _number_or_none(number: float | None, n_digits: int) -> str:
+    return "–" if number is None else f"{number:.{n_digits}f}"
 
 
 def _percent(share: float) -> str:
