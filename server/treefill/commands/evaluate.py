@@ -286,10 +286,10 @@ def grammar_command(
 ) -> None:
     """Examine the acceptor on real files, beside tree-sitter. Of the model, only its vocabulary is used."""
     languages = _languages(language)
+    examinee = BuiltIn()
     app = open_app(model=model, cache_dir=cache_dir)
     stored = app.store.open(app.settings.model or None)
     vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, stored.config["vocab_size"])
-    examinee = BuiltIn()
     sizes = Sizes(files, positions, mutants)
     found: list[GrammarMarks] = []
     for name in languages:

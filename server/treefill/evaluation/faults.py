@@ -23,13 +23,19 @@ def count_faults(text: str | bytes, language: str) -> int:
     >>> count_faults("x = 1", "python"), count_faults("x = = 1", "python"), count_faults("f(1", "python")
     (0, 1, 1)
     """
-    n_faults = 0
+    return len(find_faults(text, language))
+
+
+def find_faults(text: str | bytes, language: str) -> list[int]:
+    """At which byte each fault begins, in their order."""
+    found: list[int] = []
     waiting = [_root(text, language)]
     while waiting:
         node = waiting.pop()
-        n_faults += node.is_error or node.is_missing
+        if node.is_error or node.is_missing:
+            found.append(node.start_byte)
         waiting += (child for child in node.children if child.has_error or child.is_missing)
-    return n_faults
+    return sorted(found)
 
 
 def statement_at(text: str | bytes, byte_offset: int, language: str) -> tuple[int, int, bool]:

@@ -188,7 +188,7 @@ def examine(
     documents: Iterable[Document],
     examinee: Examinee,
     vocabulary: Vocabulary,
-    sizes: Sizes = Sizes(),
+    sizes: Sizes = DEFAULT_SIZES,
     seed: int = 0,
     told: Callable[[str], None] = lambda part: None,
 ) -> GrammarMarks:

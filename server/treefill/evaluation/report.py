@@ -26,7 +26,7 @@ class InfillReport:
 
 VALIDITY_HEAD = (
     *("language", "mode", "arm", "n", "shown", "declined", "characters", "ratio"),
-    *("add errors", "errors added", "first refused", "ms p50"),
+    *("add errors", "errors added", "faults inside", "first refused", "ms p50"),
 )
 EXACT_HEAD = (
     *("language", "clean files", "tokens", "files refused", "places", "tokens", "places refused"),
@@ -238,6 +238,7 @@ def _validity_cells(summary: ValiditySummary) -> tuple[str, ...]:
         _number_or_none(summary.chars_ratio, 3),
         str(summary.n_breaking),
         str(summary.added_errors),
+        str(summary.n_faults_inside),
         _percent_or_none(summary.refused_first),
         f"{summary.ms_p50:.0f}",
     )

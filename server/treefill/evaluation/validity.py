@@ -18,7 +18,7 @@ import treefill
 from treefill.completion import CompletionRequest, Declined, Mode, Reason, Suggestion, complete
 from treefill.engine.api import CancelFlag, Engine
 from treefill.errors import BadInput, EngineError
-from treefill.evaluation.faults import count_faults
+from treefill.evaluation.faults import count_faults, find_faults
 from treefill.evaluation.positions import Position
 from treefill.evaluation.results import Header, Key
 from treefill.evaluation.statistics import bootstrap_interval
@@ -56,6 +56,8 @@ class ValidityRow:
     """In the file as it stood."""
     added_errors: int
     """How many more there are after accepting."""
+    n_faults_inside: int
+    """How many begin inside the text shown: the file may have had as many before, where it lacked that text."""
     n_new_tokens: int
     n_checked: int
     """Tokens that a check was asked about while they were chosen."""
@@ -102,6 +104,7 @@ class ValiditySummary:
     n_breaking: int
     """Completions that added errors."""
     added_errors: int
+    n_faults_inside: int
     refused_first: float | None
     """Share of the checked tokens where the model's first choice was refused."""
     ms_p50: float
@@ -213,10 +216,12 @@ def _ask(
         answer = Declined(Reason.ENGINE_FAILED, str(error))
     ms = (time.perf_counter() - started) * 1000
     shown = answer if isinstance(answer, Suggestion) else None
-    added = 0
+    faults: list[int] = []
+    start = end = 0
     if shown is not None:
-        n_after = count_faults(shown.applied_to(position.document), position.document.language)
-        added = max(0, n_after - n_faults)
+        faults = find_faults(shown.applied_to(position.document), position.document.language)
+        start = len(position.document.text[: shown.start].encode())
+        end = start + len(shown.text.encode())
     generation = answer.generation
     return ValidityRow(
         *_place(position, mode),
@@ -225,7 +230,8 @@ def _ask(
         text=shown.text if shown else "",
         n_replaced=shown.end - shown.start if shown else 0,
         n_faults_before=n_faults,
-        added_errors=added,
+        added_errors=max(0, len(faults) - n_faults),
+        n_faults_inside=sum(start <= each < end for each in faults),
         n_new_tokens=generation.n_new_tokens if generation else 0,
         n_checked=getattr(generation, "n_checked", 0),
         n_refused_first=getattr(generation, "n_refused_first", 0),
@@ -301,6 +307,7 @@ def _summary(language: str, mode: str, by_arm: _ByArm, arm: str) -> ValiditySumm
         chars_ratio=n_chars / n_first if n_first else None,
         n_breaking=sum(row.added_errors > 0 for row in rows),
         added_errors=sum(row.added_errors for row in rows),
+        n_faults_inside=sum(row.n_faults_inside for row in rows),
         refused_first=sum(row.n_refused_first for row in rows) / n_checked if n_checked else None,
         ms_p50=float(np.median([row.ms for row in rows])),
         n_slow=sum(row.ms > SLOW_MS for row in rows),
