@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "core": {"errors", "logs", "core", "text", "completion", "engine.api", "syntax.languages"},
     "lsp": {"errors", "logs", "lsp", "text", "core.link", "core.messages", "statistics"},
     "statistics": {"errors", "statistics", "text"},
-    "evaluation": {"errors", "evaluation", "text", "syntax", "completion", "engine.api"},
+    "evaluation": {"errors", "evaluation", "text", "syntax", "completion", "engine.api", "_kernels"},
     "benchmarks": {
         "errors",
         "benchmarks",

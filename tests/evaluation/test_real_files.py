@@ -49,6 +49,16 @@ def test_the_order_comes_from_the_seed_and_one_file_more_leaves_the_others_where
     assert [name for name in longer if name != "new.py"] == first
 
 
+def test_a_large_place_does_not_crowd_the_others_out(tmp_path: Path) -> None:
+    for number in range(20):
+        write(tmp_path, f"large/{number}.py")
+    write(tmp_path, "small/a.py")
+    write(tmp_path, "small/b.py")
+    gathering = Gathering("python", [Place(tmp_path / name, ("*.py",)) for name in ("large", "small")])
+
+    assert sum(name.startswith("small/") for name in names(gathering, tmp_path)[:4]) == 2
+
+
 def test_a_file_that_cannot_be_used_is_counted_and_never_stops_the_others(tmp_path: Path) -> None:
     write(tmp_path, "good.py")
     write(tmp_path, "short.py", "x = 1\n")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from treefill.errors import BadInput
 from treefill.evaluation.faults import count_faults, statement_at
 from treefill.evaluation.mutants import mutate
 from treefill.evaluation.positions import Position, choose_positions
+from treefill.syntax.grammars import load
+from treefill.syntax.languages import language_by_id
 from treefill.text import Document
 
 N_TOKENS = 64
@@ -38,16 +40,16 @@ class Acceptor(Protocol):
     """Reads a file from its beginning."""
 
     @property
-    def is_viable(self) -> bool:
-        """False once what was read is the beginning of no file."""
+    def gave_up(self) -> str:
+        """Why everything is allowed from here on; empty while the grammar decides."""
         ...
 
-    def feed(self, data: bytes) -> bool:
+    def accept(self, more: bytes) -> bool:
         """Read on; True where the whole is still the beginning of a file."""
         ...
 
-    def finish(self) -> bool:
-        """True where what was read is a whole file."""
+    def accepts_whole(self, rest: bytes) -> bool:
+        """True where what was read is a whole file with `rest` after it."""
         ...
 
 
@@ -114,6 +116,8 @@ class GrammarMarks:
     n_skeleton_tokens: int = 0
     n_skeletons_refused: int = 0
     """Places at which one of the next tokens was refused."""
+    n_gave_up: int = 0
+    """Clean files, and changed ones, in which the examinee no longer decided."""
     n_mutants: int = 0
     n_mutants_clean: int = 0
     """Those that tree-sitter finds no fault with."""
@@ -165,22 +169,30 @@ class BuiltIn:
     """The acceptor of this version."""
 
     def __init__(self) -> None:
+        from treefill import _kernels  # the command line starts without it
+
+        self._kernels: Any = _kernels
+        if not hasattr(_kernels, "Acceptor"):
+            raise BadInput("This version has no acceptor: treefill eval grammar has nothing to examine.")
+        self._grammars: dict[str, Any] = {}
         try:
-            matcher = importlib.import_module("treefill.syntax.matcher")
-        except ImportError:
-            raise BadInput(
-                "This version has no acceptor yet: treefill eval grammar has nothing to examine."
-            ) from None
-        self._at: Callable[[str, int, str], Matcher | None] = matcher.at
-        self._acceptor: Callable[[str], Acceptor] = matcher.acceptor
+            self._at: Callable[..., Matcher | None] | None = importlib.import_module(
+                "treefill.syntax.matcher"
+            ).at
+        except ImportError:  # then it is at work nowhere but at the beginning of a file
+            self._at = None
 
     def acceptor(self, language: str) -> Acceptor:
         """At the beginning of an empty file."""
-        return self._acceptor(language)
+        if language not in self._grammars:
+            capsule = load(language_by_id(language).grammars[0]).capsule
+            self._grammars[language] = self._kernels.Grammar(capsule)
+        acceptor: Acceptor = self._kernels.Acceptor(self._grammars[language])
+        return acceptor
 
     def matcher(self, text: str, byte_offset: int, language: str) -> Matcher | None:
         """At a place of a document."""
-        return self._at(text, byte_offset, language)
+        return self._at(text, byte_offset, language) if self._at else None
 
 
 def examine(
@@ -258,12 +270,13 @@ def _examine_boundaries(clean: _Clean, examinee: Examinee, marks: GrammarMarks) 
     byte_offset = 0
     for piece in clean.pieces:
         marks.n_boundaries += 1
-        if not (acceptor.feed(piece) and acceptor.is_viable):
+        if not acceptor.accept(piece):
             marks.n_boundaries_refused += 1
             marks.note("boundaries", clean.document, byte_offset, piece)
             return
         byte_offset += len(piece)
-    if not acceptor.finish():
+    marks.n_gave_up += bool(acceptor.gave_up)
+    if not acceptor.accepts_whole(b""):
         marks.n_boundaries_refused += 1
         marks.note("boundaries", clean.document, byte_offset, b"")
 
@@ -299,7 +312,8 @@ def _examine_mutants(
         data = mutant.encode()
         is_clean = not count_faults(data, document.language)
         acceptor = examinee.acceptor(document.language)
-        is_accepted = acceptor.feed(data) and acceptor.finish()
+        is_accepted = acceptor.accepts_whole(data)
+        marks.n_gave_up += bool(acceptor.gave_up)
         marks.n_mutants += 1
         marks.n_mutants_clean += is_clean
         marks.n_wrongly_accepted += is_accepted and not is_clean

@@ -1,8 +1,9 @@
 """Real files that nobody here wrote, by language: what other software has left on this machine, errors and all.
 
-Where they are looked for is a table of places; a place that is not there is passed over. The order comes from a
-seed and each file's name below its place, so that one file more or less leaves the others where they were. What
-cannot be read, is data rather than code, or was there before, is left out and counted.
+Where they are looked for is a table of places; a place that is not there is passed over. The places take turns, so
+that a large one does not crowd the others out. The order within a place comes from a seed and each file's name below
+it, so that one file more or less leaves the others in their order. What cannot be read, is data rather than code, or
+was there before, is left out and counted.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
 
@@ -64,10 +66,12 @@ class Gathering:
 
     def documents(self) -> Iterator[Document]:
         """Each file that can be used, once."""
-        found = {path: name for place in self.places for name, path in place.files()}
-        self.n_found = len(found)
+        orders = [self._order(place) for place in self.places]
+        paths = dict.fromkeys(path for row in zip_longest(*orders) for path in row if path is not None)
+        self.n_found = len(paths)
+        self.left_out.clear()
         seen: set[bytes] = set()
-        for path in sorted(found, key=lambda path: (self._rank(found[path]), str(path))):
+        for path in paths:
             document = self._read(path)
             digest = hashlib.sha256(document.text.encode()).digest() if document else b""
             if document is not None and digest in seen:
@@ -75,6 +79,11 @@ class Gathering:
             elif document is not None:
                 seen.add(digest)
                 yield document
+
+    def _order(self, place: Place) -> list[Path]:
+        """The place's files, shuffled."""
+        named = list(place.files())
+        return [path for name, path in sorted(named, key=lambda pair: (self._rank(pair[0]), pair[0]))]
 
     def _rank(self, name: str) -> bytes:
         return hashlib.sha256(f"{self.seed}:{name}".encode(errors="surrogateescape")).digest()
@@ -118,7 +127,17 @@ def why_left_out(document: Document) -> str | None:
     return None
 
 
-NEVER = (".git", "__pycache__", "*.min.js", "*.d.ts", "*.d.mts", "*.d.cts", "treefill", "treefill-*")
+NEVER = (
+    ".git",
+    "__pycache__",
+    "*.min.js",
+    "*.d.ts",
+    "*.d.mts",
+    "*.d.cts",
+    "treefill",
+    "treefill-*",
+    "_editable_*",
+)
 """Minified code, declarations without code, and our own files."""
 
 _CPP = re.compile(r"^\s*(?:class|namespace|template|using|public|private)\b|\w::\w", re.MULTILINE)

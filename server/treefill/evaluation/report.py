@@ -30,7 +30,7 @@ VALIDITY_HEAD = (
 )
 EXACT_HEAD = (
     *("language", "clean files", "tokens", "files refused", "places", "tokens", "places refused"),
-    *("mutants", "of them clean", "wrongly accepted", "wrongly refused"),
+    *("mutants", "of them clean", "wrongly accepted", "wrongly refused", "gave up"),
 )
 REACH_HEAD = (
     *("language", "positions", "at work", "statements", "own text refused"),
@@ -276,6 +276,7 @@ def _exact_cells(marks: GrammarMarks) -> tuple[str, ...]:
         *(marks.n_files, marks.n_boundaries, marks.n_boundaries_refused),
         *(marks.n_skeletons_at_work, marks.n_skeleton_tokens, marks.n_skeletons_refused),
         *(marks.n_mutants, marks.n_mutants_clean, marks.n_wrongly_accepted, marks.n_wrongly_refused),
+        marks.n_gave_up,
     )
     return (marks.language, *map(str, numbers))
 
