@@ -13,6 +13,7 @@ import importlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from random import Random
 from typing import Any, Protocol
@@ -22,7 +23,7 @@ import numpy as np
 from treefill.engine.api import Vocabulary
 from treefill.errors import BadInput
 from treefill.evaluation.faults import count_faults, statement_at
-from treefill.evaluation.mutants import mutate
+from treefill.evaluation.mutants import mutate, shrink
 from treefill.evaluation.positions import Position, choose_positions
 from treefill.syntax.grammars import load
 from treefill.syntax.languages import language_by_id
@@ -93,7 +94,7 @@ class Mistake:
     path: str
     byte_offset: int
     text: str
-    """What it was asked about there."""
+    """What it was asked about there; of a changed file, a short text that is misjudged in the same way."""
 
 
 @dataclass(slots=True)
@@ -138,9 +139,13 @@ class GrammarMarks:
 
     def note(self, part: str, document: Document, byte_offset: int, data: bytes) -> None:
         """Keep a mistake, unless there are enough of its part."""
-        if sum(mistake.part == part for mistake in self.mistakes) < N_EXAMPLES:
+        if self.has_room(part):
             text = data.decode(errors="replace")
             self.mistakes.append(Mistake(part, document.path, byte_offset, text))
+
+    def has_room(self, part: str) -> bool:
+        """True where fewer of its mistakes are kept than are told of."""
+        return sum(mistake.part == part for mistake in self.mistakes) < N_EXAMPLES
 
     @property
     def reach(self) -> float | None:
@@ -309,20 +314,26 @@ def _examine_mutants(
     for number in range(n if small else 0):
         document = small[number % len(small)]
         mutant = mutate(document.text, random)
-        data = mutant.encode()
-        is_clean = not count_faults(data, document.language)
         acceptor = examinee.acceptor(document.language)
-        is_accepted = acceptor.accepts_whole(data)
-        marks.n_gave_up += bool(acceptor.gave_up)
+        is_clean = not count_faults(mutant, document.language)
+        is_accepted = acceptor.accepts_whole(mutant.encode())
         marks.n_mutants += 1
         marks.n_mutants_clean += is_clean
+        marks.n_gave_up += bool(acceptor.gave_up)
         marks.n_wrongly_accepted += is_accepted and not is_clean
         marks.n_wrongly_refused += is_clean and not is_accepted
-        if is_accepted != is_clean:
+        part = "mutants accepted" if is_accepted else "mutants refused"
+        if is_accepted != is_clean and marks.has_room(part):
+            shortest = shrink(mutant, partial(_is_misjudged, examinee, document.language, is_clean))
             at = _first_difference(document.text, mutant)
-            part = "mutants accepted" if is_accepted else "mutants refused"
-            around = mutant[max(0, at - 40) : at + 40].encode()
-            marks.note(part, document, len(mutant[:at].encode()), around)
+            marks.note(part, document, len(mutant[:at].encode()), shortest.encode())
+
+
+def _is_misjudged(examinee: Examinee, language: str, is_clean: bool, text: str) -> bool:
+    """True where tree-sitter says so of the text, and the examinee the opposite."""
+    if is_clean != (not count_faults(text, language)):
+        return False
+    return examinee.acceptor(language).accepts_whole(text.encode()) != is_clean
 
 
 def _examine_reach(

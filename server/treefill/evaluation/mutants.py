@@ -21,6 +21,29 @@ def mutate(text: str, random: Random) -> str:
     return text + "\0"
 
 
+def shrink(text: str, is_still_wrong: Callable[[str], bool], n_tries: int = 400) -> str:
+    r"""A shorter text that is wrong in the same way: lines are left out, then characters, larger pieces first.
+
+    >>> shrink("one\ntwo\nthree x three\nfour", lambda text: "x" in text)
+    'x'
+    """
+    for pieces in (text.splitlines(keepends=True), None):
+        parts = list(text) if pieces is None else pieces
+        size = max(1, len(parts) // 2)
+        while size:
+            start = 0
+            while start < len(parts) and n_tries > 0:
+                n_tries -= 1
+                rest = parts[:start] + parts[start + size :]
+                if is_still_wrong("".join(rest)):
+                    parts = rest
+                else:
+                    start += size
+            size //= 2
+        text = "".join(parts)
+    return text
+
+
 def _character(text: str, random: Random) -> tuple[int, int]:
     at = random.randrange(len(text)) if text else 0
     return at, min(at + 1, len(text))
