@@ -8,7 +8,7 @@ from treefill.completion import Mode
 from treefill.engine.api import CancelFlag, GenerateRequest, Generation
 from treefill.errors import BadInput, EngineError
 from treefill.evaluation import validity
-from treefill.evaluation.faults import count_faults, statement_at
+from treefill.evaluation.faults import count_faults, find_faults, statement_at
 from treefill.evaluation.positions import Kind, Position
 from treefill.evaluation.report import validity_json, validity_markdown
 from treefill.evaluation.results import Header
@@ -76,6 +76,24 @@ def test_faults_are_those_of_the_whole_file() -> None:
     assert count_faults("é = 1\n".encode(), "python") == 0
     with pytest.raises(BadInput, match="no grammar"):
         count_faults("hello", "klingon")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "faults"),
+    [
+        ("a\ncall()call()\nb\n", "python", [8]),
+        ("a = 1; b 2\ncall()call()\n", "python", [7, 17]),
+        ("def f():\n    x = 1 y\n    call()g\n", "python", [17, 31]),
+        ("x = [1, , 2]\n", "python", [6]),
+        ("let s = `${`;\n", "javascript", [6]),
+        ("{'(': 1}", "json", [0, 7]),
+    ],
+)
+def test_what_a_grammar_hides_is_counted_too_where_it_is_missing(
+    text: str, language: str, faults: list[int]
+) -> None:
+    """Two statements of Python in a line lack a `_newline`, which no walk over the tree comes by."""
+    assert find_faults(text, language) == faults
 
 
 def test_the_innermost_statement_is_found_and_whether_it_is_sound() -> None:

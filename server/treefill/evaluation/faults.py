@@ -27,14 +27,25 @@ def count_faults(text: str | bytes, language: str) -> int:
 
 
 def find_faults(text: str | bytes, language: str) -> list[int]:
-    """At which byte each fault begins, in their order."""
+    """At which byte each fault begins, in their order.
+
+    What a grammar hides is no node that can be walked to, also where it is missing: the line end between two statements
+    of Python is hidden. It is told by the tree's own notation alone.
+
+    >>> find_faults("call()call()", "python")
+    [6]
+    """
     found: list[int] = []
     waiting = [_root(text, language)]
     while waiting:
         node = waiting.pop()
         if node.is_error or node.is_missing:
             found.append(node.start_byte)
-        waiting += (child for child in node.children if child.has_error or child.is_missing)
+        if node.has_error and not node.is_missing:
+            faulty = [child for child in node.children if child.has_error or child.is_missing]
+            waiting += faulty
+            n_seen = node.is_error + sum(_n_noted(child) for child in faulty)
+            found += _hidden(node, _n_noted(node) - n_seen)
     return sorted(found)
 
 
@@ -55,6 +66,38 @@ def statement_at(text: str | bytes, byte_offset: int, language: str) -> tuple[in
 
 _STATEMENT = re.compile(r"(?:statement|declaration|definition|[sS]tmt|^pair)$")
 """How grammars name what stands for itself."""
+
+
+def _n_noted(node: Node) -> int:
+    """How many faults the node's notation tells of, its own and those below it."""
+    if node.is_missing:
+        return 1  # a sign alone is noted without the word
+    return len(_FAULT.findall(str(node)))
+
+
+_FAULT = re.compile(r"\((?:ERROR|MISSING)\b")
+
+
+def _hidden(node: Node, n: int) -> list[int]:
+    """Where the `n` hidden tokens are missing between the node's children: behind the named one before them."""
+    if n <= 0:
+        return []
+    found: list[int] = []
+    depth = n_children = 0
+    named = node.named_children
+    for piece in _PIECE.finditer(str(node)):
+        if piece[0].startswith("(MISSING _") and depth == 1:
+            found.append(named[min(n_children, len(named)) - 1].end_byte if n_children else node.start_byte)
+        elif piece[0] == "(":
+            n_children += depth == 1
+            depth += 1
+        elif piece[0] == ")":
+            depth -= 1
+    return (found + [node.start_byte] * n)[:n]
+
+
+_PIECE = re.compile(r"""\(MISSING _\w*\)|\((?:UNEXPECTED|MISSING) (?:'.+?'|".+?")\)|[()]""", re.DOTALL)
+"""Of a tree's notation: a hidden token, a sign that may itself be a bracket, and brackets."""
 
 
 def _root(text: str | bytes, language: str) -> Node:
