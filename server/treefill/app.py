@@ -114,7 +114,7 @@ def make_request(
     reuse: bool = True,
 ) -> CompletionRequest:
     """A request with `options` as in `Settings.request_options`. Raises `BadInput` where they can't be."""
-    from treefill.completion import Budgets, CompletionRequest, Mode
+    from treefill.completion import Budgets, Check, CompletionRequest, Mode
     from treefill.engine.api import Sampling
 
     s = settings_from(options)
@@ -134,6 +134,8 @@ def make_request(
         budgets=Budgets(s.n_neighbour_tokens, s.n_prefix_tokens, s.n_suffix_tokens),
         # Our own settings are nobody else's business either.
         secret_patterns=(*s.secret_patterns, glob.escape(str(default_file().resolve()))),
+        check=Check(s.syntax),
+        grammars=tuple(sorted(s.grammars.items())),
     )
 
 

@@ -35,6 +35,7 @@ AnchorPolicy = Literal[
 ]  # fmt: skip
 KvCacheType = Literal["float32", "bfloat16", "int8"]
 ModeName = Literal["auto", "line", "block"]
+CheckName = Literal["off", "parse", "full"]
 Source = Literal["hub", "wheels"]
 
 
@@ -76,6 +77,14 @@ class Settings(BaseSettings):
         1.0, description="Draw among tokens that reach this probability."
     )
     seed: Annotated[int, Field(ge=0)] = Field(0, description="The same seed draws the same tokens.")
+
+    syntax: CheckName = Field(
+        "full",
+        description="Hold suggestions to the language's grammar: not at all, once they are written, or all the way.",
+    )
+    grammars: dict[str, str] = Field(
+        {}, description='Which grammar a language with several is read with, as in {"sql": "postgres"}.'
+    )
 
     enabled: bool = Field(True, description="Whether anything is suggested at all.")
     disabled_languages: list[str] = Field(
@@ -162,6 +171,7 @@ ENGINE_SETTINGS = (
 REQUEST_SETTINGS = (
     "mode", "max_new_tokens", "max_lines", "temperature", "top_k", "top_p", "seed",
     "n_prefix_tokens", "n_suffix_tokens", "n_neighbour_tokens", "anchor", "secret_patterns",
+    "syntax", "grammars",
 )  # fmt: skip
 PROTECTED_SETTINGS = (
     "cache_dir", "model_sources", "runtime_dir", "state_dir", "secret_patterns",

@@ -180,6 +180,7 @@ def test_an_answer_explains_itself() -> None:
         "prompt",
         "decode",
         "postprocess",
+        "syntax",
     ]
 
 

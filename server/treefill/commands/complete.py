@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from treefill.app import App
 from treefill.commands.options import AsJson, CacheDir, EngineOption, ModelOption, offset_of, open_app
-from treefill.completion import Anchor, Declined, Suggestion, complete, complete_many
+from treefill.completion import Anchor, Declined, Suggestion, SyntaxFinding, complete, complete_many
 from treefill.engine.api import CancelFlag, Engine, Generation
 from treefill.errors import BadInput
 from treefill.syntax.languages import language_of
@@ -36,6 +36,7 @@ ModeOption = Annotated[str | None, typer.Option("--mode", help="auto, line or bl
 LanguageOption = Annotated[
     str | None, typer.Option("--language", help="The file's language.", show_default=False)
 ]
+SyntaxOption = Annotated[str | None, typer.Option("--syntax", help="off, parse or full.", show_default=False)]
 Candidates = Annotated[int, typer.Option(min=1, max=16, help="How many different suggestions.")]
 Temperature = Annotated[float | None, typer.Option(help="0 takes the likeliest token.", show_default=False)]
 TopK = Annotated[int | None, typer.Option(help="Draw among this many likeliest tokens.", show_default=False)]
@@ -96,6 +97,7 @@ def _command(show: Show, help_text: str) -> Callable[..., None]:
         model: ModelOption = None,
         mode: ModeOption = None,
         language: LanguageOption = None,
+        syntax: SyntaxOption = None,
         candidates: Candidates = 1,
         temperature: Temperature = None,
         top_k: TopK = None,
@@ -108,7 +110,7 @@ def _command(show: Show, help_text: str) -> Callable[..., None]:
     ) -> None:
         app = open_app(
             max_new_tokens=max_tokens, engine=engine, model=model, mode=mode, temperature=temperature, top_k=top_k,
-            top_p=top_p, seed=seed, anchor=anchor, cache_dir=cache_dir,
+            top_p=top_p, seed=seed, anchor=anchor, syntax=syntax, cache_dir=cache_dir,
         )  # fmt: skip
         neighbours = tuple(neighbour or ())
         asked = Asked(file, place, language, neighbours, workspace, typed_from, candidates, not no_reuse)
@@ -186,6 +188,7 @@ def explanation_json(answer: Answer) -> dict[str, Any]:
             "refused_files": [{"path": r.path, "reason": r.reason} for r in explanation.refusals],
             "raw_text": explanation.raw_text,
             "filters": [{"name": s.name, "before": s.before, "after": s.after} for s in explanation.steps],
+            "syntax": asdict(explanation.syntax) if explanation.syntax else None,
             "timings_ms": {name: round(ms, 2) for name, ms in explanation.timings_ms},
             "finish": str(answer.generation.finish) if answer.generation else None,
         }
@@ -267,10 +270,21 @@ def _print_explanation(console: Console, answer: Answer, engine: Engine) -> None
                 Text(repr(step.after) if changed else "="),
             )
         console.print(table)
+    if explanation.syntax is not None:
+        console.print(Text(_syntax(explanation.syntax)))
     if generation is not None:
         console.print(Text(_figures(generation, engine)))
     if explanation.timings_ms:
         console.print(Text(" · ".join(f"{name} {ms:.1f} ms" for name, ms in explanation.timings_ms)))
+
+
+def _syntax(finding: SyntaxFinding) -> str:
+    if finding.unchecked:
+        return f"Syntax not checked: {finding.unchecked}"
+    faults = f"{finding.n_faults_before} faults before, {finding.n_faults_after} after"
+    cut = f"; cut off {finding.cut!r}" if finding.cut else ""
+    wrong = f" ({finding.complaint})" if finding.complaint else ""
+    return f"Syntax, grammar {finding.grammar}: {faults}{cut}{wrong}"
 
 
 def _figures(generation: Generation, engine: Engine) -> str:

@@ -12,6 +12,7 @@ from treefill.completion.recycle import Memory
 from treefill.completion.request import (
     Anchor,
     Budgets,
+    Check,
     CompletionRequest,
     Declined,
     Explanation,
@@ -21,6 +22,7 @@ from treefill.completion.request import (
     Reason,
     Refusal,
     Suggestion,
+    SyntaxFinding,
 )
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "POLICIES",
     "Anchor",
     "Budgets",
+    "Check",
     "CompletionRequest",
     "Declined",
     "Explanation",
@@ -41,6 +44,7 @@ __all__ = [
     "Reason",
     "Refusal",
     "Suggestion",
+    "SyntaxFinding",
     "build_prompt",
     "carry_out",
     "choose_anchor",

@@ -1,12 +1,14 @@
 """One keystroke's journey, from a place in a document to a suggestion or the reason why there is none.
 
-Plan (`plan.py`), decode in one call of the engine, clean up by the chain of filters. What earlier requests in the
-document have decoded is gone on with (`recycle.py`). A completion never raises because there is nothing to suggest.
+Plan (`plan.py`), decode in one call of the engine, clean up by the chain of filters; the grammar has the last word
+(`last_word.py`). What earlier requests in the document have decoded is gone on with (`recycle.py`). A completion never
+raises because there is nothing to suggest.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from treefill.completion.last_word import last_word
 from treefill.completion.plan import Plan, Stopwatch, explain, plan_completion, unhealed
 from treefill.completion.postprocess import Drop, Item, Setting, postprocess
 from treefill.completion.recycle import Memory, go_on
@@ -79,6 +81,10 @@ def carry_out(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
     result, steps = postprocess(generation.text, setting)
     watch.lap("postprocess")
     explanation = replace(explain(plan), raw_text=generation.text, steps=steps, timings_ms=watch.timings_ms)
+    if isinstance(result, Item):
+        result, finding = last_word(result, plan.request, plan.situation)
+        watch.lap("syntax")
+        explanation = replace(explanation, syntax=finding, timings_ms=watch.timings_ms)
     if isinstance(result, Drop):
         return Declined(result.reason, result.sentence, generation, plan.anchor, explanation)
     return _suggestion(result, plan, generation, explanation)

@@ -116,4 +116,5 @@ def _options(request: CompletionRequest) -> tuple[object, ...]:
         request.sampling,
         request.anchor_policy,
         request.budgets,
+        request.check,
     )

@@ -18,6 +18,16 @@ class Mode(StrEnum):
     BLOCK = "block"
 
 
+class Check(StrEnum):
+    """How a suggestion is held to the language's grammar."""
+
+    OFF = "off"
+    PARSE = "parse"
+    """Once it is written (`last_word.py`)."""
+    FULL = "full"
+    """Also while it is written."""
+
+
 class Reason(StrEnum):
     """Why nothing is suggested."""
 
@@ -42,6 +52,7 @@ class Reason(StrEnum):
     REPEATS_ABOVE = "repeats-above"
     LOOP = "loop"
     NO_CHANGE = "no-change"
+    INVALID = "invalid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,9 @@ class CompletionRequest:
     budgets: Budgets = field(default_factory=Budgets)
     secret_patterns: tuple[str, ...] = ()
     """The user's own glob patterns of files whose text never enters a prompt."""
+    check: Check = Check.FULL
+    grammars: tuple[tuple[str, str], ...] = ()
+    """Language id and grammar, where the user has chosen among several."""
 
     def __post_init__(self) -> None:
         """A position outside the text is the caller's mistake, not a completion's."""
@@ -132,6 +146,24 @@ class FilterStep:
 
 
 @dataclass(frozen=True, slots=True)
+class SyntaxFinding:
+    """What the language's grammar had to say."""
+
+    grammar: str = ""
+    """Its name; empty where there was none to ask."""
+    n_faults_before: int = 0
+    """Faults of the document as it is."""
+    n_faults_after: int = 0
+    """Faults of the document with the suggestion in it."""
+    complaint: str = ""
+    """What was wrong with the whole of the text, in a few words; empty where nothing was."""
+    cut: str = ""
+    """What was therefore taken off its end."""
+    unchecked: str = ""
+    """Why it could not be checked, as one sentence; empty where it could."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """How an answer came about."""
 
@@ -145,6 +177,8 @@ class Explanation:
     raw_text: str = ""
     """What the model wrote after the cursor."""
     steps: tuple[FilterStep, ...] = ()
+    syntax: SyntaxFinding | None = None
+    """None where there was no text to check, or it was not to be."""
     timings_ms: tuple[tuple[str, float], ...] = ()
     """Stages in the order they ran."""
 

@@ -1,7 +1,7 @@
 """One request on its way through the core: what was asked, of which text, and its one answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -142,6 +142,7 @@ def told(explanation: Explanation, generation: Generation | None) -> dict[str, A
         "refusals": [[refusal.path, refusal.reason] for refusal in explanation.refusals[:MAX_TOLD_REFUSALS]],
         "raw_text": _trimmed(explanation.raw_text),
         "steps": [[step.name, _trimmed(step.before), _trimmed(step.after)] for step in explanation.steps],
+        "syntax": asdict(explanation.syntax) if explanation.syntax else None,
         "timings_ms": {name: round(ms, 1) for name, ms in explanation.timings_ms},
     }
     if generation is not None:

@@ -15,6 +15,7 @@ def as_markdown(uri: str, told: Mapping[str, Any]) -> str:
         _timings(told),
         _parts(told),
         _filters(told),
+        _syntax(told),
         _left_out(told),
     )
     return "\n".join((f"# The last completion in {_name(uri)}", "", *(line for s in sections for line in s)))
@@ -70,6 +71,22 @@ def _filters(told: Mapping[str, Any]) -> Iterator[str]:
     for name, after in changed:
         yield from (f"### after {name}", "", *_code(after), "")
     yield from (f"Changed nothing: {', '.join(same) or 'none'}.", "")
+
+
+def _syntax(told: Mapping[str, Any]) -> Iterator[str]:
+    finding = told.get("syntax")
+    if not finding:
+        return
+    yield from ("## Syntax", "")
+    if finding["unchecked"]:
+        yield from (f"Not checked: {_in_a_line(finding['unchecked'])}", "")
+        return
+    before, after = finding["n_faults_before"], finding["n_faults_after"]
+    yield from (f"By the grammar {finding['grammar']}: {before} faults before, {after} after.", "")
+    if finding["complaint"]:
+        yield from (f"What was wrong with the whole of it: {_in_a_line(finding['complaint'])}.", "")
+    if finding["cut"]:
+        yield from ("### cut off", "", *_code(finding["cut"]), "")
 
 
 def _left_out(told: Mapping[str, Any]) -> Iterator[str]:

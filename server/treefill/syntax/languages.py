@@ -39,6 +39,10 @@ class Grammar:
     """Version of the grammar's tables, which the parser library must know."""
     function: str = "language"
     """What in the package hands out the tables."""
+    max_indents: int = 0
+    """Its scanner takes no text with more different indentations (`hazards.py`); 0 where it takes any."""
+    max_tag_chars: int = 0
+    """Its scanner takes no dollar quote with a longer tag, both dollars counted; 0 where it takes any."""
 
 
 @dataclass(frozen=True, slots=True)

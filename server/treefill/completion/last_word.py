@@ -1,0 +1,86 @@
+"""The last word on what is to be suggested: with it in place, the document must parse as well as before.
+
+A text that brings new faults is cut back to the longest part that brings none, first at the ends of its lines, then at
+the ends of words; where nothing is left, nothing is suggested. What can't be checked is suggested as
+it is: an unknown language, a file that the parser must not see, no time. Parsers and their rules are `syntax`'s.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from treefill.completion.notebook import code_of
+from treefill.completion.postprocess import Drop, Item
+from treefill.completion.request import Check, CompletionRequest, Reason, SyntaxFinding
+from treefill.completion.scan import BEFORE_TEXT, scan
+from treefill.completion.situation import Situation
+from treefill.syntax.baseline import Baseline, Verdict
+
+MAX_LINE_CUTS = 16
+MAX_WORD_CUTS = 24
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def last_word(
+    item: Item, request: CompletionRequest, situation: Situation
+) -> tuple[Item | Drop, SyntaxFinding | None]:
+    """The item, what is left of it, or why it is dropped; and what the grammar found."""
+    if request.check is Check.OFF:
+        return item, None
+    try:
+        return _checked(item, request, situation)
+    except Exception as error:  # a completion does not fail because its check does
+        sentence = f"The check failed ({type(error).__name__})."
+        return item, SyntaxFinding(unchecked=sentence)
+
+
+def _checked(
+    item: Item, request: CompletionRequest, situation: Situation
+) -> tuple[Item | Drop, SyntaxFinding]:
+    document, offset, language = request.document, request.offset, situation.language
+    baseline = Baseline.of(code_of(document), offset, language, document.path, dict(request.grammars))
+    if isinstance(baseline, str):
+        return item, SyntaxFinding(unchecked=baseline)
+    finding = SyntaxFinding(baseline.grammar.name, baseline.n_faults)
+    whole = _verdict(baseline, item, offset)
+    if whole.unknown:
+        return item, replace(finding, unchecked=whole.unknown)
+    finding = replace(finding, n_faults_after=whole.n_faults, complaint=whole.complaint)
+    if not whole.complaint:
+        return item, finding
+    for shorter in _cuts(item, situation):
+        verdict = _verdict(baseline, shorter, offset)
+        if verdict.unknown:
+            break
+        if not verdict.complaint:
+            cut = item.text[len(shorter.text) :]
+            return shorter, replace(finding, n_faults_after=verdict.n_faults, cut=cut)
+    sentence = f"What the model wrote is not valid {language.id} here: {whole.complaint}."
+    return Drop(Reason.INVALID, sentence), finding
+
+
+def _verdict(baseline: Baseline, item: Item, offset: int) -> Verdict:
+    return baseline.verdict(offset, offset + item.n_replaced, item.text)
+
+
+def _cuts(item: Item, situation: Situation) -> Iterator[Item]:
+    """What is left of it when it ends earlier: whole lines, the most first; then words of its first two lines."""
+    text = item.text
+    line_ends = [match.start() for match in _LINE_END.finditer(text)]
+    n_word_text = line_ends[1] if len(line_ends) > 1 else len(text)
+    word_ends = [match.end() for match in _WORD.finditer(text[:n_word_text])]
+    spans = [span for span in scan(text, situation.language, situation.state).spans if span[1] <= len(text)]
+    seen = {text}
+    for end in (*line_ends[::-1][:MAX_LINE_CUTS], *word_ends[::-1][:MAX_WORD_CUTS]):
+        shorter = text[:end].rstrip()
+        # What the text itself opens and closes is not left open: the buffer may have no closer for it.
+        is_torn = any(BEFORE_TEXT < start < end < stop for start, stop in spans)
+        if not shorter.strip() or shorter in seen or is_torn:
+            continue
+        seen.add(shorter)
+        # What stands right of the cursor is replaced only where it is written again.
+        replaced = situation.right[: item.n_replaced]
+        cut = Item(shorter, len(replaced) if replaced in shorter else 0)
+        if shorter != situation.right[: cut.n_replaced]:  # else nothing would change
+            yield cut

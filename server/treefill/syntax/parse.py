@@ -1,0 +1,173 @@
+"""Texts into trees, and where the trees have faults. What a fault means is not decided here.
+
+The parser library keeps the interpreter's lock while it parses, so it is handed the text in pieces: between two of
+them another thread gets its turn. A parse that takes too long is given up. Keystroke to keystroke only what has
+changed is parsed anew.
+
+What takes the time is the first parse of a text; after an edit of a few characters the old tree answers for the rest.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from treefill.syntax.grammars import LoadedGrammar
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+TIME_LIMIT_S = 0.15
+"""A text that takes longer stays unparsed."""
+CHUNK_BYTES = 2_048
+N_KEPT = 4
+"""Trees of so many texts are kept, for the next keystroke in one of them."""
+MAX_VISITED = 20_000
+"""Nodes that are looked at in search of faults; a text with more around them is nothing that rules hold for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A place that the grammar has no reading for, or where it misses something."""
+
+    start_byte: int
+    end_byte: int
+    is_missing: bool
+    """True where something should stand there; else what stands there is wrong."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parsed:
+    """A text and its tree."""
+
+    data: bytes
+    """The text in UTF-8."""
+    tree: tree_sitter.Tree
+    faults: tuple[Fault, ...]
+    is_fresh: bool
+    """False where an older tree was gone on with: in broken code it may see other faults than a fresh one."""
+
+
+def encoded(text: str) -> bytes:
+    """As the parser reads it; half an emoji becomes a question mark."""
+    return text.encode(errors="replace")
+
+
+def parse(
+    data: bytes, grammar: LoadedGrammar, old: Parsed | None = None, deadline_s: float | None = None
+) -> Parsed | None:
+    """The text's tree, or None where there was no time for it. `old` is gone on with.
+
+    `deadline_s` is by the clock of `time.perf_counter`.
+    """
+    import tree_sitter
+
+    limit_s = deadline_s if deadline_s is not None else time.perf_counter() + TIME_LIMIT_S
+
+    def read(byte_offset: int, _point: object) -> bytes:
+        return data[byte_offset : byte_offset + CHUNK_BYTES]
+
+    def is_late(_byte_offset: int, _has_error: bool) -> bool:
+        return time.perf_counter() > limit_s
+
+    # A parser of our own: one that was stopped half-way would go on with the old text.
+    parser = tree_sitter.Parser(grammar.language)
+    try:
+        if old is None:
+            tree = parser.parse(read, progress_callback=is_late)
+        else:
+            tree = parser.parse(read, _edited(old, data), progress_callback=is_late)
+    except ValueError:  # "Parsing failed": it was late
+        return None
+    faults = find_faults(tree)
+    return None if faults is None else Parsed(data, tree, faults, is_fresh=old is None)
+
+
+def find_faults(tree: tree_sitter.Tree) -> tuple[Fault, ...] | None:
+    """All of them in the order of the text, or None where there are too many nodes to look at."""
+    if not tree.root_node.has_error:
+        return ()
+    faults: list[Fault] = []
+    cursor = tree.walk()
+    for _ in range(MAX_VISITED):
+        node = cursor.node
+        assert node is not None
+        if node.is_error or node.is_missing:
+            faults.append(Fault(node.start_byte, node.end_byte, node.is_missing))
+        if node.has_error and cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return tuple(faults)
+    return None
+
+
+class RecentTrees:
+    """The latest texts and their trees: the next keystroke goes on with the one that it has most in common with."""
+
+    def __init__(self, n_kept: int = N_KEPT) -> None:
+        self._n_kept = n_kept
+        self._kept: list[tuple[object, LoadedGrammar, Parsed]] = []
+        self._lock = threading.Lock()
+
+    def parse(
+        self, key: object, data: bytes, grammar: LoadedGrammar, deadline_s: float | None = None
+    ) -> Parsed | None:
+        """`parse`, from what is kept under `key`; and keep it."""
+        known = self._of(key, grammar)
+        if known is not None and known.data == data:
+            return known
+        parsed = parse(data, grammar, known, deadline_s)
+        if parsed is not None:
+            self.keep(key, grammar, parsed)
+        return parsed
+
+    def keep(self, key: object, grammar: LoadedGrammar, parsed: Parsed) -> None:
+        """The newest first; what was there under the same key goes."""
+        with self._lock:
+            others = [kept for kept in self._kept if kept[0] != key or kept[1] is not grammar]
+            self._kept = [(key, grammar, parsed), *others[: self._n_kept - 1]]
+
+    def _of(self, key: object, grammar: LoadedGrammar) -> Parsed | None:
+        with self._lock:
+            return next((p for k, g, p in self._kept if k == key and g is grammar), None)
+
+
+def _edited(old: Parsed, data: bytes) -> tree_sitter.Tree:
+    """A copy of the old tree that has been told what is different now."""
+    start = common_length(old.data, data)
+    n_end = common_end_length(old.data[start:], data[start:])
+    old_end, new_end = len(old.data) - n_end, len(data) - n_end
+    tree = old.tree.copy()
+    tree.edit(start, old_end, new_end, _point(data, start), _point(old.data, old_end), _point(data, new_end))
+    return tree
+
+
+def _point(data: bytes, at: int) -> tuple[int, int]:
+    return data.count(b"\n", 0, at), at - (data.rfind(b"\n", 0, at) + 1)
+
+
+def common_length(a: bytes, b: bytes) -> int:
+    """How many bytes both begin with. Halving compares memory at its own speed, where a loop of ours would not."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def common_end_length(a: bytes, b: bytes) -> int:
+    """How many bytes both end with."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,41 @@
+"""The part of a large text that is parsed: around the cursor, from one outermost piece of it to another.
+
+Such pieces mostly begin in column 0 after a blank line. What is cut off does not matter as long as it is the same
+before and after something is put in: the faults of the cut are there both times.
+"""
+
+MAX_WHOLE_CHARS = 300_000
+"""Texts up to this length are parsed whole; the first time, that takes some 60 ms."""
+REACH_CHARS = 60_000
+"""So far around the cursor the window reaches at least."""
+_LOOK_CHARS = 20_000
+"""So much further a place to cut at is looked for."""
+
+
+def window_of(text: str, offset: int) -> tuple[int, int]:
+    """Where the part to parse begins and ends, as offsets."""
+    if len(text) <= MAX_WHOLE_CHARS:
+        return 0, len(text)
+    start = _start_before(text, max(0, offset - REACH_CHARS))
+    end = _end_after(text, min(len(text), offset + REACH_CHARS))
+    return start, end
+
+
+def _start_before(text: str, at: int) -> int:
+    """The last outermost line after a blank one, else the last outermost line, else the line's start."""
+    lowest = max(0, at - _LOOK_CHARS)
+    place = at
+    while (place := text.rfind("\n\n", lowest, place)) >= 0:
+        if not text[place + 2 : place + 3].isspace():
+            return place + 2
+    return text.rfind("\n", 0, at) + 1
+
+
+def _end_after(text: str, at: int) -> int:
+    highest = min(len(text), at + _LOOK_CHARS)
+    place = at
+    while (place := text.find("\n\n", place, highest)) >= 0:
+        if not text[place + 2 : place + 3].isspace():
+            return place + 1
+        place += 1
+    return (text.find("\n", at) + 1) or len(text)
