@@ -96,6 +96,15 @@ def test_a_header_that_is_cpp_is_no_c(tmp_path: Path) -> None:
     assert names(gathering, tmp_path) == ["plain.h"]
 
 
+def test_a_file_that_a_scanner_would_not_survive_is_left_out(tmp_path: Path) -> None:
+    deep = "".join(f"{' ' * depth}if x:\n" for depth in range(400))
+    write(tmp_path, "deep.py", deep + "x = 1\n" * 1_000)
+    gathering = python(tmp_path)
+
+    assert names(gathering, tmp_path) == []
+    assert gathering.left_out == {"not to be parsed": 1}
+
+
 def test_a_place_that_is_not_there_is_passed_over(tmp_path: Path) -> None:
     assert list(python(tmp_path / "missing").documents()) == []
 

@@ -147,7 +147,21 @@ def test_an_engine_that_fails_is_a_row_like_any_other() -> None:
 def a_row(offset: int, arm: str, text: str, **fields: object) -> ValidityRow:
     declined = None if text else "invalid"
     row = ValidityRow(
-        "python", "a.py", "d", offset, "mid-line", "line", arm, declined, text, 0, 0, 0, 0, 3, 0, 0, 9.0
+        "python",
+        "a.py",
+        "d",
+        offset,
+        "mid-line",
+        "line",
+        arm,
+        declined,
+        text,
+        *(0,) * 4,
+        *("",) * 3,
+        3,
+        0,
+        0,
+        9.0,
     )
     return replace(row, **fields)  # type: ignore[arg-type]
 
@@ -203,7 +217,7 @@ def test_the_tables_tell_all_of_it_and_what_was_slow() -> None:
     text = validity_markdown(validity_report(HEADER, ROWS, validity.ARMS))
 
     assert "2 positions that every arm was asked at" in text
-    assert "| python   | line | parse | 2 |     1 |        1 |          4 | 0.500 |" in text
+    assert "| python   | line | parse | 2 |     1 |        1 |   0 |         0 |          4 | 0.500 |" in text
     assert "Requests of more than 10 s, counted like the others: 1 in python line full." in text
     assert validity_markdown(validity_report(HEADER, [], ["off"])).startswith("No position has been asked")
 

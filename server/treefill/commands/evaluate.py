@@ -10,12 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from treefill.commands.options import AsJson, CacheDir, EngineOption, ModelOption, open_app
-from treefill.completion import Mode
+from treefill.completion import Check, Mode
 from treefill.completion.prompt import policy_named
 from treefill.engine.api import CancelFlag, Engine
 from treefill.engine.tokenizer import TokenizerVocabulary
 from treefill.errors import BadInput
-from treefill.evaluation import validity
 from treefill.evaluation.fidelity import LogitsModel, measure
 from treefill.evaluation.grammar_exam import DEFAULT_SIZES, BuiltIn, GrammarMarks, Sizes, examine
 from treefill.evaluation.holes import VARIANTS, Hole, Variant, read_human_eval, schedule
@@ -93,7 +92,7 @@ CleanFiles = Annotated[int, typer.Option("--files", min=1, help="Files without f
 Mutants = Annotated[int, typer.Option(min=0, help="Changed files in each language.")]
 PositionsOnly = Annotated[int, typer.Option(min=1, help="Positions in each language.")]
 LANGUAGES = ("python", "cpp", "sql", "javascript")
-ALL_CHECKS = ",".join(validity.ARMS)
+ALL_CHECKS = ",".join(Check)
 BOTH = "both"
 ENGINES = "int8,bitsandbytes"
 CACHE_TYPES: dict[str, str] = {
@@ -376,8 +375,8 @@ def _modes(name: str) -> list[Mode]:
 
 
 def _check(name: str) -> str:
-    if name not in validity.ARMS:
-        raise BadInput(f"check {name!r} is not known: use some of {', '.join(validity.ARMS)}.")
+    if name not in [*Check]:
+        raise BadInput(f"check {name!r} is not known: use some of {ALL_CHECKS}.")
     return name
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from treefill.errors import BadInput
 from treefill.syntax.grammars import load
+from treefill.syntax.hazards import hazard
 from treefill.syntax.languages import language_by_id
 
 if TYPE_CHECKING:
@@ -107,4 +108,7 @@ def _root(text: str | bytes, language: str) -> Node:
     if not grammars:
         raise BadInput(f"There is no grammar for {language}: measure another language.")
     data = text.encode() if isinstance(text, str) else text
+    why_not = hazard(data.decode(errors="replace"), grammars[0])
+    if why_not:
+        raise BadInput(f"A text in {language} can't be judged. {why_not}")
     return Parser(load(grammars[0]).language).parse(data).root_node

@@ -18,7 +18,7 @@ def mutate(text: str, random: Random) -> str:
             changed = random.choice(CHANGES)(changed, start, end, random)
         if changed != text:
             return changed
-    return text + "\0"
+    return text + "x"
 
 
 def shrink(text: str, is_still_wrong: Callable[[str], bool], n_tries: int = 400) -> str:

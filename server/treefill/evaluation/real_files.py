@@ -20,6 +20,7 @@ from types import MappingProxyType
 
 import treefill
 from treefill.errors import BadInput
+from treefill.syntax.hazards import hazard
 from treefill.syntax.languages import language_by_id
 from treefill.text import Document, read_document
 
@@ -124,7 +125,8 @@ def why_left_out(document: Document) -> str | None:
         return "data or minified"
     if document.language == "c" and _CPP.search(document.text):
         return "another language"
-    return None
+    grammars = language_by_id(document.language).grammars
+    return "not to be parsed" if any(hazard(document.text, grammar) for grammar in grammars) else None
 
 
 NEVER = (

@@ -25,7 +25,7 @@ class InfillReport:
 
 
 VALIDITY_HEAD = (
-    *("language", "mode", "arm", "n", "shown", "declined", "characters", "ratio"),
+    *("language", "mode", "arm", "n", "shown", "declined", "cut", "unchecked", "characters", "ratio"),
     *("add errors", "errors added", "faults inside", "first refused", "ms p50"),
 )
 EXACT_HEAD = (
@@ -234,6 +234,8 @@ def _validity_cells(summary: ValiditySummary) -> tuple[str, ...]:
         str(summary.n),
         str(summary.shown),
         str(summary.declined),
+        str(summary.n_cut),
+        str(summary.n_unchecked),
         str(summary.n_chars),
         _number_or_none(summary.chars_ratio, 3),
         str(summary.n_breaking),

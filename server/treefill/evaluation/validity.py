@@ -9,22 +9,23 @@ is a row like any other.
 import time
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 import treefill
-from treefill.completion import CompletionRequest, Declined, Mode, Reason, Suggestion, complete
+from treefill.completion import Check, CompletionRequest, Declined, Mode, Reason, Suggestion, complete
+from treefill.completion.request import SyntaxFinding
 from treefill.engine.api import CancelFlag, Engine
-from treefill.errors import BadInput, EngineError
+from treefill.errors import EngineError
 from treefill.evaluation.faults import count_faults, find_faults
 from treefill.evaluation.positions import Position
 from treefill.evaluation.results import Header, Key
 from treefill.evaluation.statistics import bootstrap_interval
 from treefill.text import Document
 
-ARMS = ("off", "parse", "full")
+ARMS = tuple(Check)
 """The checks that are compared, the one that the others are compared with first."""
 MODES = (Mode.LINE, Mode.BLOCK)
 ALL = "all"
@@ -58,6 +59,12 @@ class ValidityRow:
     """How many more there are after accepting."""
     n_faults_inside: int
     """How many begin inside the text shown: the file may have had as many before, where it lacked that text."""
+    grammar: str
+    """What the check read the file with; empty where nothing was checked."""
+    unchecked: str
+    """Why the check could not be made, as one sentence; empty where it could."""
+    cut: str
+    """What the check took off the end."""
     n_new_tokens: int
     n_checked: int
     """Tokens that a check was asked about while they were chosen."""
@@ -99,6 +106,10 @@ class ValiditySummary:
     """Why it declined, and how often."""
     n_chars: int
     """Characters shown."""
+    n_cut: int
+    """Suggestions that the check took something off."""
+    n_unchecked: int
+    """Requests at which it could not be made."""
     chars_ratio: float | None
     """The same as a multiple of what the first arm shows."""
     n_breaking: int
@@ -211,7 +222,7 @@ def _ask(
 ) -> ValidityRow:
     started = time.perf_counter()
     try:
-        answer = complete(_request(position, mode, arm), engine, cancel)
+        answer = complete(_request(position, mode, Check(arm)), engine, cancel)
     except EngineError as error:
         answer = Declined(Reason.ENGINE_FAILED, str(error))
     ms = (time.perf_counter() - started) * 1000
@@ -223,6 +234,7 @@ def _ask(
         start = len(position.document.text[: shown.start].encode())
         end = start + len(shown.text.encode())
     generation = answer.generation
+    finding = answer.explanation.syntax or SyntaxFinding()
     return ValidityRow(
         *_place(position, mode),
         arm=arm,
@@ -232,6 +244,9 @@ def _ask(
         n_faults_before=n_faults,
         added_errors=max(0, len(faults) - n_faults),
         n_faults_inside=sum(start <= each < end for each in faults),
+        grammar=finding.grammar,
+        unchecked=finding.unchecked,
+        cut=finding.cut,
         n_new_tokens=generation.n_new_tokens if generation else 0,
         n_checked=getattr(generation, "n_checked", 0),
         n_refused_first=getattr(generation, "n_refused_first", 0),
@@ -242,18 +257,13 @@ def _ask(
 def _evaluate_prompt(position: Position, mode: Mode, engine: Engine, cancel: CancelFlag) -> None:
     """Leave the prompt's keys and values in the cache."""
     try:
-        complete(replace(_request(position, mode, ARMS[0]), max_new_tokens=1), engine, cancel)
+        complete(replace(_request(position, mode, Check.OFF), max_new_tokens=1), engine, cancel)
     except EngineError:
         return  # each arm meets it again, and has a row of it
 
 
-def _request(position: Position, mode: Mode, arm: str) -> CompletionRequest:
-    request = CompletionRequest(position.document, position.offset, mode=mode)
-    if not any(each.name == "check" for each in fields(request)):
-        if arm == ARMS[0]:
-            return request
-        raise BadInput(f"This version has no check {arm!r}: use --arms {ARMS[0]}.")
-    return replace(request, **{"check": arm})  # type: ignore[arg-type]
+def _request(position: Position, mode: Mode, check: Check) -> CompletionRequest:
+    return CompletionRequest(position.document, position.offset, mode=mode, check=check)
 
 
 def _place(position: Position, mode: Mode) -> tuple[str, str, str, int, str, str]:
@@ -304,6 +314,8 @@ def _summary(language: str, mode: str, by_arm: _ByArm, arm: str) -> ValiditySumm
         declined=reasons.total(),
         reasons=dict(reasons.most_common()),
         n_chars=n_chars,
+        n_cut=sum(bool(row.cut) for row in rows),
+        n_unchecked=sum(bool(row.unchecked) for row in rows),
         chars_ratio=n_chars / n_first if n_first else None,
         n_breaking=sum(row.added_errors > 0 for row in rows),
         added_errors=sum(row.added_errors for row in rows),
