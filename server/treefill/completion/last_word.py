@@ -75,7 +75,7 @@ def _cuts(item: Item, situation: Situation) -> Iterator[Item]:
     for end in (*line_ends[::-1][:MAX_LINE_CUTS], *word_ends[::-1][:MAX_WORD_CUTS]):
         shorter = text[:end].rstrip()
         # What the text itself opens and closes is not left open: the buffer may have no closer for it.
-        is_torn = any(BEFORE_TEXT < start < end < stop for start, stop in spans)
+        is_torn = any(BEFORE_TEXT < start < end <= stop for start, stop in spans)
         if not shorter.strip() or shorter in seen or is_torn:
             continue
         seen.add(shorter)
