@@ -1,13 +1,14 @@
 """Places in real files where a user would type: which they are, and how a file looks while somebody types there.
 
-A position is chosen in a line that has text, in one of three ways:
+A position is chosen in a line that has text, in one of four ways, which take turns:
 
     line-start   the cursor stands behind the line's indentation, and the line's text is not written yet
+    mid-gap      the cursor stands between two tokens, and the next one to four are not written yet; what follows stays
     line-end     the cursor stands between two tokens, and the rest of the line is not written yet
     mid-line     the cursor stands between two tokens, and the rest of the line stays right of it
 
-Half are `mid-line`, a quarter each of the others: so half are as in a line that is being written. The other lines
-of the file stay as they are, faults and all. Files take turns, one position each a round, so that as many files as
+So half are as in a line that is being written, and half have text right of the cursor. The other lines of the file
+stay as they are, faults and all. Files take turns, one position each a round, so that as many files as
 there are take part; the first positions of a longer choice are those of a shorter one.
 """
 
@@ -23,6 +24,7 @@ from treefill.text import Document, line_bounds
 
 MAX_CHARS = 400
 """What stands in a longer line is data."""
+MAX_GAP_TOKENS = 4
 N_TRIES = 40
 """Lines that are drawn in a file until one is found that can be typed in so."""
 
@@ -31,11 +33,12 @@ class Kind(StrEnum):
     """How the cursor stands in its line."""
 
     LINE_START = "line-start"
+    MID_GAP = "mid-gap"
     LINE_END = "line-end"
     MID_LINE = "mid-line"
 
 
-TURNS = (Kind.LINE_START, Kind.MID_LINE, Kind.LINE_END, Kind.MID_LINE)
+TURNS = (Kind.LINE_START, Kind.MID_GAP, Kind.LINE_END, Kind.MID_LINE)
 """The kinds in the order in which they take turns."""
 FREE_TURNS = (Kind.LINE_START, Kind.LINE_END)
 """Those that have nothing right of the cursor in its line: only there a block can be written."""
@@ -46,11 +49,11 @@ class Position:
     """A cursor in a file that somebody is typing in."""
 
     document: Document
-    """As it stands then, the rest of the line already taken out where the kind says so."""
+    """As it stands then, what isn't written yet already taken out."""
     offset: int
     kind: Kind
     cut: str
-    """The rest of the line, where it was taken out."""
+    """What was taken out of the line behind the cursor."""
     digest: str
     """Of the document's text: rows about another state of the file are no rows about this position."""
 
@@ -113,10 +116,9 @@ def _draw(document: Document, random: Random, kind: Kind) -> Position | None:
     starts = _line_starts(document.text)
     for start in (random.choice(starts) for _ in range(min(N_TRIES, len(starts)))):
         line = document.text[slice(*line_bounds(document.text, start))]
-        if line.strip() and len(line) <= MAX_CHARS:
-            column = _column(line, random, kind)
-            if column is not None:
-                return _position(document, start + column, kind)
+        found = _gap(line, random, kind) if line.strip() and len(line) <= MAX_CHARS else None
+        if found is not None:
+            return _position(document, start + found[0], start + found[1], kind)
     return None
 
 
@@ -127,15 +129,21 @@ def _line_starts(text: str) -> list[int]:
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
-def _column(line: str, random: Random, kind: Kind) -> int | None:
+def _gap(line: str, random: Random, kind: Kind) -> tuple[int, int] | None:
+    """The cursor's column, and where what stays right of it begins."""
     if kind is Kind.LINE_START:
-        return len(line) - len(line.lstrip())
+        return len(line) - len(line.lstrip()), len(line)
     columns = boundaries(line) if _TOKEN.search(line) else []
-    return random.choice(columns) if columns else None
+    if not columns:
+        return None
+    column = random.choice(columns)
+    if kind is Kind.LINE_END:
+        return column, len(line)
+    ends = [token.end() for token in _TOKEN.finditer(line, column)][:-1] if kind is Kind.MID_GAP else [column]
+    return (column, random.choice(ends[:MAX_GAP_TOKENS])) if ends else None
 
 
-def _position(document: Document, offset: int, kind: Kind) -> Position:
-    end = offset if kind is Kind.MID_LINE else line_bounds(document.text, offset)[1]
+def _position(document: Document, offset: int, end: int, kind: Kind) -> Position:
     text = document.text[:offset] + document.text[end:]
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Position(replace(document, text=text), offset, kind, document.text[offset:end], digest)
