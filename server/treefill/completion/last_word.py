@@ -71,16 +71,18 @@ def _cuts(item: Item, situation: Situation) -> Iterator[Item]:
     n_word_text = line_ends[1] if len(line_ends) > 1 else len(text)
     word_ends = [match.end() for match in _WORD.finditer(text[:n_word_text])]
     spans = [span for span in scan(text, situation.language, situation.state).spans if span[1] <= len(text)]
+    replaced = situation.right[: item.n_replaced]
+    if replaced:
+        # Which of several places it is written again at does not matter: a cut keeps all of them or none.
+        spans.append((text.find(replaced), text.rfind(replaced) + len(replaced) - 1))
     seen = {text}
     for end in (*line_ends[::-1][:MAX_LINE_CUTS], *word_ends[::-1][:MAX_WORD_CUTS]):
         shorter = text[:end].rstrip()
-        # What the text itself opens and closes is not left open: the buffer may have no closer for it.
-        is_torn = any(BEFORE_TEXT < start < end <= stop for start, stop in spans)
-        if not shorter.strip() or shorter in seen or is_torn:
+        # What the text itself opens and closes is not left open, and what it writes again not left half-written.
+        is_torn = any(BEFORE_TEXT < start < len(shorter) <= stop for start, stop in spans)
+        if not shorter or shorter in seen or is_torn:
             continue
         seen.add(shorter)
-        # What stands right of the cursor is replaced only where it is written again.
-        replaced = situation.right[: item.n_replaced]
-        cut = Item(shorter, len(replaced) if replaced in shorter else 0)
+        cut = Item(shorter, item.n_replaced if replaced in shorter else 0)
         if shorter != situation.right[: cut.n_replaced]:  # else nothing would change
             yield cut

@@ -20,6 +20,9 @@ from treefill.syntax.window import window_of
 TIME_LIMIT_S = 0.15
 """For the text as it is, and once more for all that is put into it."""
 
+N_SPARE_BYTES = 64
+"""A fault may take in so much more of what stood there than before."""
+
 TREES = RecentTrees()
 """Of the documents that are being typed in."""
 
@@ -114,12 +117,12 @@ class Baseline:
 def _is_worse(splice: Splice) -> bool:
     """More faults than before, or worse ones: something wrong weighs more than something missing.
 
-    Nor may a fault spread over what stood there before. A line that is being typed may be taken in by it: no further.
+    Nor may a fault spread far over what stood there before; how far one reaches is a matter of luck, so there is room.
     """
     before, after = splice.before.faults, splice.after.faults
     if len(after) > len(before) or _n_wrong(after) > _n_wrong(before):
         return True
-    return _n_old_bytes(splice) > sum(map(_n_bytes, before)) + _n_line_bytes(splice)
+    return _n_old_bytes(splice) > 2 * sum(map(_n_bytes, before)) + _n_line_bytes(splice) + N_SPARE_BYTES
 
 
 def _n_wrong(faults: tuple[Fault, ...]) -> int:

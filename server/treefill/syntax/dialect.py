@@ -13,7 +13,7 @@ from treefill.syntax.hazards import hazard
 from treefill.syntax.languages import Grammar, Language
 from treefill.syntax.parse import encoded, parse
 
-MAX_CHARS = 64_000
+MAX_CHARS = 24_000
 MAX_STATEMENTS = 40
 MAX_STATEMENT_CHARS = 4_000
 """Longer ones are mostly data, and all grammars parse them alike."""

@@ -20,8 +20,10 @@ from treefill.syntax.languages import Grammar
 
 _MAX_INDENT_CHARS = 8_000
 """With tabs of eight columns more of them overflow the scanner's 16 bits, and then indentations may repeat."""
-_INDENT = re.compile(r"^[ \t\f\r]+", re.MULTILINE)
-_CONTINUED_BLANK = re.compile(r"^[ \t\f\r]*\\\r?$", re.MULTILINE)
+_INDENT = re.compile(r"\n([ \t\f\r]+)")
+_DEEP = re.compile(r"\n[ \t\f\r]{47}")
+"""Without it no line is indented by more than 376 columns, so there are no more indentations than that."""
+_CONTINUED_BLANK = re.compile(r"\n[ \t\f\r]*\\\r?(?=\n)")
 _TAG = re.compile(r"\$[^\s$]*(?=\$)")
 
 
@@ -37,9 +39,12 @@ def hazard(text: str, grammar: Grammar) -> str:
 
 
 def _n_indents(text: str) -> int:
-    """At least as many as there are different indentations; far too many where one is too long to be counted."""
+    """At least as many as there are different indentations, or 0 where they are few, or far too many."""
+    text = "\n" + text
     # The scanner adds the indentation of a line that has nothing but a backslash to that of the next.
     n_continued = len(_CONTINUED_BLANK.findall(text)) if "\\" in text else 0
+    if not n_continued and not _DEEP.search(text):
+        return 0
     indents = set(_INDENT.findall(text))
     longest = max(map(len, indents), default=0)
     is_countable = longest * (1 + n_continued) <= _MAX_INDENT_CHARS

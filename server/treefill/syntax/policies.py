@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MAX_PYTHON_BYTES = 20_000
 """Of the statements around the cursor; Python's own parser takes some 3 ms for ten kilobytes."""
 
+MAX_SQL_BYTES = 2_000
+"""On either side of what is put in."""
+
 Place = tuple[int, int]
 """Line and column."""
 
@@ -75,7 +78,9 @@ def python_reads_it(splice: Splice) -> str:
 
 def sql_has_lists_and_conditions(splice: Splice) -> str:
     """What one of its words begins may not be empty: the next one may not follow at once."""
-    before, after = (_n_empty_clauses(data) for data in (splice.before.data, splice.after.data))
+    start = max(splice.before.data.rfind(b";", 0, splice.start) + 1, splice.start - MAX_SQL_BYTES)
+    before = _n_empty_clauses(splice.before.data[start : splice.start + splice.removed + MAX_SQL_BYTES])
+    after = _n_empty_clauses(splice.after.data[start : splice.end + MAX_SQL_BYTES])
     return "a clause is empty" if after > before else ""
 
 
@@ -92,7 +97,9 @@ def cases_are_in_a_switch(splice: Splice) -> str:
 def json_numbers_are_whole(splice: Splice) -> str:
     """The grammar of JSON reads numbers as JavaScript does."""
     for node, _ in _nodes_within(splice, "number"):
-        if not _JSON_NUMBER.fullmatch(splice.after.data[node.start_byte : node.end_byte]):
+        if not node.is_missing and not _JSON_NUMBER.fullmatch(
+            splice.after.data[node.start_byte : node.end_byte]
+        ):
             return "a number is not one of JSON's"
     return ""
 
@@ -149,7 +156,7 @@ def _statements_around(splice: Splice) -> tuple[int, int]:
     line_start = _line_start(data, splice.start)
     line_end = _line_end(data, splice.start + splice.removed)
     start, end = 0, len(data)
-    for node in _outermost(tree):
+    for node in _outermost(tree, max(0, line_start - MAX_PYTHON_BYTES // 2)):
         if node.start_byte < line_start and not node.is_error and node.type != "comment":
             start = _line_start(data, node.start_byte)
         if node.start_byte > line_end:
@@ -158,10 +165,13 @@ def _statements_around(splice: Splice) -> tuple[int, int]:
     return start, end
 
 
-def _outermost(tree: tree_sitter.Tree) -> Iterator[tree_sitter.Node]:
-    """The root's children. By a cursor: the library's `first_child_for_byte` has been seen to end the process."""
+def _outermost(tree: tree_sitter.Tree, at: int) -> Iterator[tree_sitter.Node]:
+    """The root's children from the one at a byte on.
+
+    By a cursor: going back from what the library's `Node.first_child_for_byte` gives has been seen to end the process.
+    """
     cursor = tree.walk()
-    has_more = cursor.goto_first_child()
+    has_more = cursor.goto_first_child_for_byte(at) is not None
     while has_more:
         node = cursor.node
         assert node is not None

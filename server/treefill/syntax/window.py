@@ -4,9 +4,9 @@ Such pieces mostly begin in column 0 after a blank line. What is cut off does no
 before and after something is put in: the faults of the cut are there both times.
 """
 
-MAX_WHOLE_CHARS = 300_000
-"""Texts up to this length are parsed whole; the first time, that takes some 60 ms."""
-REACH_CHARS = 60_000
+MAX_WHOLE_CHARS = 120_000
+"""Texts up to this length are parsed whole; the first time, that takes some 60 ms, and each keystroke some 5."""
+REACH_CHARS = 40_000
 """So far around the cursor the window reaches at least."""
 _LOOK_CHARS = 20_000
 """So much further a place to cut at is looked for."""
