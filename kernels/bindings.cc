@@ -25,6 +25,7 @@
 #include "model/decoder.h"
 #include "model/int8_linear.h"
 #include "model/read_through.h"
+#include "syntax/bind.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -347,6 +348,7 @@ NB_MODULE(_kernels, m) {
   m.def("threads", &threads);
   m.def("set_threads", &set_threads, "n_threads"_a);
   m.def("read_through", &bound_read_through, "arrays"_a);
+  syntax::bind(m);
   nb::class_<Int8Linear>(m, "Int8Linear")
       .def(nb::init<Blocks, Scales, Sums, std::optional<Vector>, int64_t, int64_t>(), "q"_a.noconvert(),
            "scale"_a.noconvert(), "sum"_a.noconvert(), "bias"_a.noconvert().none(), "n_inputs"_a, "n_outputs"_a)

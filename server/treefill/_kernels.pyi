@@ -104,3 +104,117 @@ class Decoder:
         block. The GIL is released. The first byte of `cancel` is read before each layer: when it is not 0, returns
         False, and nothing was appended. Raises `ValueError` for what does not fit together.
         """
+
+class Policy:
+    """What a language refuses and its grammar takes, symbols by their names in the grammar."""
+
+    refused_pairs: list[tuple[str, str]]
+    refused_reductions: list[tuple[str, int]]
+    needs_enclosing: list[tuple[str, str]]
+    json_numbers: list[str]
+    is_strict: bool
+
+class Grammar:
+    """A compiled tree-sitter grammar and what was recovered of its lexers. Any thread may use it."""
+
+    def __init__(self, capsule: object, policy: Policy = ..., scanner_model: str = "") -> None:
+        """`capsule` holds the tables' address. Raises `ValueError` for tables or names that are not known."""
+    @property
+    def abi_version(self) -> int: ...
+    @property
+    def n_lexer_states(self) -> int: ...
+    @property
+    def n_keyword_states(self) -> int: ...
+
+class Acceptor:
+    """Tells whether a text that grows is the beginning of something that a grammar accepts. One thread at a time."""
+
+    def __init__(self, grammar: Grammar) -> None: ...
+    def allows(self, more: bytes, n_back: int = 0) -> bool:
+        """Whether the text, its last `n_back` pieces left out, is a beginning with `more` after it; it stays as it is."""
+    def accept(self, more: bytes) -> bool:
+        """The same, and `more` becomes part of the text, whatever the answer."""
+    def rollback(self, n: int) -> None:
+        """Take the last `n` accepted pieces off again."""
+    def accepts_whole(self, rest: bytes, n_back: int = 0) -> bool:
+        """Whether the text is whole with `rest` after it, the last `n_back` accepted pieces left out."""
+    def expected(self) -> list[str]:
+        """Names of the tokens that may come next, where one has just ended."""
+    @property
+    def is_alive(self) -> bool: ...
+    @property
+    def n_accepted(self) -> int: ...
+    @property
+    def n_versions(self) -> int: ...
+    @property
+    def refused_at(self) -> int:
+        """The byte where the token begins that nothing could take, after something was refused."""
+    @property
+    def gave_up(self) -> str:
+        """Why everything is allowed from here on; empty while the grammar decides."""
+
+class LexicalRules:
+    """How a language writes what is not code, and what separates its statements."""
+
+    line_comments: list[str]
+    block_comments: list[tuple[str, str]]
+    quotes: str
+    long_quotes: list[str]
+    escape: str
+    separator: str
+    has_raw_strings: bool
+    has_templates: bool
+    has_regexes: bool
+    has_dollar_quotes: bool
+    has_directives: bool
+    has_commands: bool
+    has_blocks: bool
+
+class LayoutWords:
+    """What goes on a statement where layout is grammar."""
+
+    continuations: list[str]
+    prefixes: list[str]
+    resets: list[str]
+
+class Scope:
+    """A bracket that is open at a place, or the file itself; places are bytes."""
+
+    @property
+    def opener(self) -> str: ...
+    @property
+    def opened_at(self) -> int: ...
+    @property
+    def body(self) -> int: ...
+    @property
+    def starts(self) -> list[int]:
+        """Where statements begin directly in it, ascending; the latest some."""
+
+class LogicalLine:
+    """A line of code with those that brackets and strings join to it; places are bytes."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def code(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def has_block(self) -> bool: ...
+
+class Layout:
+    """The lines that a place hangs on where layout is grammar."""
+
+    @property
+    def levels(self) -> list[list[LogicalLine]]: ...
+    @property
+    def current(self) -> int: ...
+
+def outline(text: bytes, begin: int, at: int, rules: LexicalRules) -> list[Scope]:
+    """The scopes round byte `at`, from the file itself to the innermost, read from byte `begin` on."""
+
+def statement_end(text: bytes, start: int, at: int, rules: LexicalRules) -> int:
+    """Where the statement that begins at `start` ends, at `at` or after it."""
+
+def layout(text: bytes, begin: int, at: int, rules: LexicalRules, words: LayoutWords) -> Layout:
+    """The levels that the last whole line before `at` is in, and where the line that `at` is in begins."""

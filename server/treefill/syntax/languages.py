@@ -43,6 +43,45 @@ class Grammar:
     """Its scanner takes no text with more different indentations (`hazards.py`); 0 where it takes any."""
     max_tag_chars: int = 0
     """Its scanner takes no dollar quote with a longer tag, both dollars counted; 0 where it takes any."""
+    scanner_model: str = ""
+    """The model in `kernels/syntax/scanners/` that stands for its external scanner; empty: the scanner is asked."""
+    refused_pairs: tuple[tuple[str, str], ...] = ()
+    """Tokens that the language does not allow next to each other, though the grammar does."""
+    refused_reductions: tuple[tuple[str, int], ...] = ()
+    """Rules with so few children as the language does not allow, though the grammar does."""
+    needs_enclosing: tuple[tuple[str, str], ...] = ()
+    """Tokens that are at home only inside what another one began, though the grammar takes them anywhere."""
+    json_numbers: tuple[str, ...] = ()
+    """Tokens that are written as JSON's numbers are, though the grammar takes more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """What of a file a place in it hangs on: how to find it, and what may stand for it (`skeleton.py`)."""
+
+    features: tuple[str, ...] = ()
+    """What of the language's writing must be read right: `raw-strings`, `templates`, `regexes`, `dollar-quotes`,
+    `directives`, `commands`."""
+    separator: str = ";"
+    """After it a statement or an element begins."""
+    has_blocks: bool = True
+    """False where a statement is all that a place hangs on, whatever brackets are open."""
+    openers: tuple[str, ...] = ("{", "#")
+    """What begins a scope."""
+    noise: str = ""
+    """A regular expression of words that mean nothing to the grammar and are left out where it stumbles: macros."""
+    stand_ins: tuple[str, ...] = ()
+    """Beginnings of scopes, for those whose own beginning the grammar does not take."""
+    closers: tuple[str, ...] = ("}", "};", "})", "});", "}]", "}];", "},", ")")
+    """Ends of scopes, to be tried in this order."""
+    fillers: tuple[str, ...] = ()
+    """Statements that say nothing, for the place of one that is left out."""
+    continuations: tuple[str, ...] = ()
+    """Words that go on a statement which seems to have ended."""
+    prefixes: tuple[str, ...] = ()
+    """Beginnings of lines that the next one goes on."""
+    resets: tuple[str, ...] = ()
+    """Words that begin a statement even where a bracket was left open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +119,7 @@ class Language:
     """One step of indentation where the file itself shows none."""
     grammars: tuple[Grammar, ...] = ()
     """What texts are parsed with; of several dialects the one to take where nothing else tells comes first."""
+    skeleton: Skeleton = Skeleton()
 
     @property
     def is_prose(self) -> bool:
@@ -169,7 +209,9 @@ def _language_from(values: dict[str, Any]) -> Language:
     if "layout" in values:
         values["layout"] = Layout(values["layout"])
     if "grammars" in values:
-        values["grammars"] = tuple(Grammar(**grammar) for grammar in values["grammars"])
+        values["grammars"] = tuple(Grammar(**_frozen(grammar)) for grammar in values["grammars"])
+    if "skeleton" in values:
+        values["skeleton"] = Skeleton(**_frozen(values["skeleton"]))
     if "block_comment" in values:
         pairs = [_strings("block_comment", pair) for pair in values["block_comment"]]
         values["block_comment"] = tuple((begin, end) for begin, end in pairs)
@@ -177,6 +219,15 @@ def _language_from(values: dict[str, Any]) -> Language:
         if isinstance(value, list):
             values[key] = _strings(key, value)
     return Language(**values)
+
+
+def _frozen(table: dict[str, Any]) -> dict[str, Any]:
+    """The table with tuples for its lists, at any depth."""
+
+    def frozen(value: Any) -> Any:
+        return tuple(map(frozen, value)) if isinstance(value, list) else value
+
+    return {key: frozen(value) for key, value in table.items()}
 
 
 def _strings(key: str, values: object) -> tuple[str, ...]:

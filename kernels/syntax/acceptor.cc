@@ -1,0 +1,409 @@
+#include "syntax/acceptor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "syntax/utf8.h"
+
+namespace treefill::syntax {
+namespace {
+
+// The watchdog: beyond any of these the grammar is not worth its time here, and everything is allowed.
+constexpr size_t kMaxVersions = 64;
+constexpr size_t kMaxNodes = 4'000'000;
+constexpr size_t kMaxMemo = 1'000'000;
+constexpr uint64_t kMaxStepsAByte = 2'000;
+constexpr uint64_t kFreeSteps = 200'000;
+
+constexpr int kMaxReductions = 512;  // in a row on one lookahead
+constexpr int kMaxReLexings = 8;     // of one open lexeme, each time from an earlier end
+
+}  // namespace
+
+Grammar::Grammar(const TSLanguage* tables, const PolicyText& policy_text, std::string_view model_name)
+    : language(tables),
+      lexer(language.lex_function(), language.token_count()),
+      keywords(language.keyword_lex_function()
+                   ? std::make_unique<LexerTables>(language.keyword_lex_function(), language.token_count())
+                   : nullptr),
+      policy(language, policy_text),
+      model(scanner_model(model_name)) {
+  for (uint32_t symbol = 0; symbol < language.token_count(); ++symbol)
+    for (std::string_view name : {"_newline", "_indent", "_dedent"})
+      if (name == language.symbol_name(static_cast<Symbol>(symbol))) layout_tokens.insert(static_cast<Symbol>(symbol));
+}
+
+Acceptor::Acceptor(std::shared_ptr<const Grammar> grammar)
+    : grammar_(std::move(grammar)), language_(grammar_->language), scanner_(language_, grammar_->model) {
+  versions_.push_back({stacks_.push(kNoStack, kStartState), ExternalScanner::kFresh, kNoSymbol, 0});
+}
+
+template <typename Judge>
+bool Acceptor::on_trial(std::string_view more, size_t n_back, Judge judge) {
+  if (!gave_up_.empty()) return true;
+  n_back = std::min(n_back, saved_.size());
+  const Saved* before = n_back ? &saved_[saved_.size() - n_back] : nullptr;
+  Versions versions = before ? before->versions : versions_;
+  const size_t length = before ? before->length : text_.size();
+  const std::string left_out = text_.substr(length);
+  text_.replace(length, std::string::npos, more);
+  const bool verdict = judge(versions);
+  text_.replace(length, std::string::npos, left_out);
+  return verdict || !gave_up_.empty();
+}
+
+bool Acceptor::allows(std::string_view more, size_t n_back) {
+  return on_trial(more, n_back, [this](Versions& versions) { return take(versions); });
+}
+
+bool Acceptor::accepts_whole(std::string_view rest, size_t n_back) {
+  return on_trial(rest, n_back, [this](Versions& versions) {
+    is_accepted_ = false;
+    n_steps_ = 0;
+    run(versions, true);
+    return is_accepted_;
+  });
+}
+
+bool Acceptor::accept(std::string_view more) {
+  saved_.push_back({text_.size(), versions_, refused_at_});
+  text_.append(more);
+  const bool is_allowed = take(versions_);
+  if (!is_allowed) versions_.clear();
+  return is_allowed;
+}
+
+void Acceptor::rollback(size_t n) {
+  for (; n > 0 && !saved_.empty(); --n) {
+    text_.resize(saved_.back().length);
+    versions_ = std::move(saved_.back().versions);
+    refused_at_ = saved_.back().refused_at;
+    saved_.pop_back();
+  }
+}
+
+std::vector<Symbol> Acceptor::expected() {
+  std::vector<Symbol> symbols;
+  for (uint32_t symbol = 0; symbol < language_.token_count(); ++symbol)
+    for (const Version& version : versions_)
+      if (!language_.actions(stacks_.state(version.stack), static_cast<Symbol>(symbol)).empty() &&
+          can_shift(version.stack, static_cast<Symbol>(symbol))) {
+        symbols.push_back(static_cast<Symbol>(symbol));
+        break;
+      }
+  return symbols;
+}
+
+// Reads what the text has grown by.
+bool Acceptor::take(Versions& versions) {
+  if (!gave_up_.empty()) return true;
+  n_steps_ = 0;
+  run(versions, false);
+  return is_viable(versions) || !gave_up_.empty();
+}
+
+// Lets every parse read up to the end of the text, those that are behind first, so that equal ones meet.
+void Acceptor::run(Versions& versions, bool is_whole) {
+  const uint64_t max_steps = kFreeSteps + kMaxStepsAByte * text_.size();
+  for (;;) {
+    const auto needs_work = [&](const Version& version) { return is_whole || version.seen != text_.size(); };
+    auto next = versions.end();
+    for (auto each = versions.begin(); each != versions.end(); ++each)
+      if (needs_work(*each) && (next == versions.end() || each->position < next->position)) next = each;
+    if (next == versions.end()) return;
+    const Version version = *next;
+    *next = versions.back();
+    versions.pop_back();
+    advance(version, versions, is_whole);
+    if (++n_steps_ > max_steps) give_up("the grammar takes too long here");
+    if (versions.size() > kMaxVersions) give_up("the grammar has too many readings of this");
+    if (stacks_.n_nodes() > kMaxNodes) give_up("the grammar takes too much memory here");
+    if (!gave_up_.empty()) return;
+  }
+}
+
+// Finds the token that comes next in one parse and lets it take it; or leaves it waiting for more text.
+void Acceptor::advance(Version version, Versions& versions, bool is_whole) {
+  if (version.position == text_.size() && !is_whole) {
+    version.seen = static_cast<uint32_t>(text_.size());
+    add(version, versions);
+    return;
+  }
+  if (version.lex == kDead) {
+    const LexMode mode = language_.lex_mode(stacks_.state(version.stack));
+    if (mode.lex_state == kNoLexing) return end_extra(version, versions);
+    if (mode.external_lex_state != 0 && scan(version, mode.external_lex_state, versions, is_whole)) return;
+    start_lexing(version, mode.lex_state);
+  }
+  if (!lex(version, is_whole)) {
+    version.seen = static_cast<uint32_t>(text_.size());
+    add(version, versions);
+    return;
+  }
+  if (version.accepted == kNoSymbol) {
+    refused_at_ = std::max(refused_at_, version.token_start);
+    return;
+  }
+  const auto length = version.accepted_end - version.token_start;
+  if (grammar_->policy.is_json_number(version.accepted) &&
+      !is_json_number(std::string_view(text_).substr(version.token_start, length), false)) {
+    refused_at_ = std::max(refused_at_, version.token_start);
+    return;
+  }
+  const Symbol symbol = keyword_or(version.accepted, version);
+  shift(version, symbol, version.accepted_end, version.scanner, symbol != version.accepted, versions);
+}
+
+// Asks the external scanner. True where that settles the version: it took a token, waits for more text, or is refused.
+bool Acceptor::scan(Version& version, uint16_t external_lex_state, Versions& versions, bool is_whole) {
+  const bool is_statement_start = version.before == kNoSymbol || grammar_->is_layout_token(version.before);
+  const auto answer = scanner_.scan({external_lex_state, version.scanner, version.position, is_whole,
+                                     grammar_->policy.is_strict(), is_statement_start},
+                                    text_);
+  if (answer.is_overfull) give_up("the text is nested too deeply for the grammar's scanner");
+  if (answer.is_undecided) {
+    version.seen = static_cast<uint32_t>(text_.size());
+    version.possible = answer.possible;
+    version.may_be_lexed = answer.may_decline;
+    add(version, versions);
+    return true;
+  }
+  if (answer.is_refused) refused_at_ = std::max(refused_at_, version.position);
+  if (!answer.found) return answer.is_refused;
+  const StateId state = stacks_.state(version.stack);
+  // An empty token that leaves everything as it is would be found for ever (tree-sitter leaves it out, too).
+  const bool is_empty = answer.end <= version.position && answer.state == version.scanner;
+  if (is_empty && language_.next_state(state, answer.symbol) == state) return false;
+  version.token_start = version.position;
+  shift(version, answer.symbol, answer.end, answer.state, false, versions);
+  return true;
+}
+
+void Acceptor::start_lexing(Version& version, uint16_t lex_state) const {
+  version.lex = grammar_->lexer.start(lex_state);
+  version.cursor = version.token_start = version.position;
+  version.accepted = grammar_->lexer.state(version.lex).accepted;
+  version.accepted_end = version.position;
+}
+
+// Reads on with the automaton. True where the token's end is known; false where more text may make it longer.
+bool Acceptor::lex(Version& version, bool is_whole) const {
+  const LexerTables& lexer = grammar_->lexer;
+  if (lexer.state(version.lex).is_final) return true;
+  while (version.cursor < text_.size()) {
+    const Utf8Character character = utf8_at(text_, version.cursor);
+    if (character.length == 0 && !is_whole) return false;
+    const LexerTables::Step step = lexer.step(version.lex, character.code_point);
+    if (step.state == kDead) return true;
+    version.lex = step.state;
+    version.cursor += std::max<uint8_t>(character.length, 1);
+    if (step.is_skipped) version.token_start = version.cursor;
+    const LexerTables::State& state = lexer.state(step.state);
+    if (state.accepted != kNoSymbol) {
+      version.accepted = state.accepted;
+      version.accepted_end = version.cursor;
+    }
+    if (state.is_final) return true;
+  }
+  if (!is_whole) return false;
+  const Symbol at_end = lexer.state(version.lex).accepted_at_end;
+  if (at_end != kNoSymbol) {
+    version.accepted = at_end;
+    version.accepted_end = version.cursor;
+  }
+  return true;
+}
+
+// The keyword that a word spells, where the state has a use for it or reserves it; else the word.
+Symbol Acceptor::keyword_or(Symbol word, const Version& version) const {
+  if (!grammar_->keywords || word == kEnd || word != language_.keyword_capture_token()) return word;
+  const LexerTables& keywords = *grammar_->keywords;
+  LexState state = keywords.start(0);
+  for (uint32_t at = version.token_start; at < version.accepted_end;) {
+    const Utf8Character character = utf8_at(text_, at);
+    state = keywords.step(state, character.code_point).state;
+    if (state == kDead) return word;
+    at += std::max<uint8_t>(character.length, 1);
+  }
+  const Symbol keyword = keywords.state(state).accepted;
+  if (keyword == kNoSymbol) return word;
+  const StateId top = stacks_.state(version.stack);
+  const bool is_usable = !language_.actions(top, keyword).empty() || language_.is_reserved_word(top, keyword);
+  return is_usable ? keyword : word;
+}
+
+// Lets one parse take a token, as tree-sitter's `ts_parser__advance` does: each reduction is a parse of its own, the
+// last of them goes on with the same token, the others look for theirs anew; a shift ends it.
+void Acceptor::shift(const Version& version, Symbol symbol, uint32_t end, ScannerState scanner, bool is_keyword,
+                     Versions& versions) {
+  Stack stack = version.stack;
+  for (int n_reductions = 0; n_reductions < kMaxReductions; ++n_reductions) {
+    const StateId state = stacks_.state(stack);
+    Stack reduced = kNoStack;
+    const auto relex = [&](Stack other) {
+      if (other != kNoStack) add({other, version.scanner, version.before, version.position}, versions);
+    };
+    for (const ParseAction& action : language_.actions(state, symbol)) {
+      if (action.type == ParseAction::kAccept) {
+        is_accepted_ |= policy_allows(stack, version.before, symbol);
+        return;
+      }
+      if (action.type == ParseAction::kReduce) {
+        const Stack other = reduce(stack, action);
+        if (other == kNoStack) continue;
+        relex(std::exchange(reduced, other));
+      } else if (action.type == ParseAction::kShift && !action.shift.repetition) {
+        relex(reduced);
+        const Stack shifted = action.shift.extra ? stack : stacks_.push(stack, action.shift.state);
+        if (action.shift.extra || policy_allows(stack, version.before, symbol))
+          add({shifted, scanner, action.shift.extra ? version.before : symbol, end}, versions);
+        return;
+      }
+    }
+    if (reduced != kNoStack) {
+      stack = reduced;
+      continue;
+    }
+    const Symbol word = language_.keyword_capture_token();
+    if (!is_keyword || language_.is_reserved_word(state, symbol) || language_.actions(state, word).empty()) break;
+    symbol = word;
+    is_keyword = false;
+  }
+  refused_at_ = std::max(refused_at_, version.token_start);
+}
+
+// A comment that is a rule of the grammar ends here, whatever comes: its reduction is stored under the end.
+void Acceptor::end_extra(const Version& version, Versions& versions) {
+  for (const ParseAction& action : language_.actions(stacks_.state(version.stack), kEnd)) {
+    if (action.type != ParseAction::kReduce) continue;
+    const Stack below = stacks_.pop(version.stack, action.reduce.child_count);
+    if (below == kNoStack) continue;
+    const StateId state = stacks_.state(below);
+    const StateId next = language_.next_state(state, action.reduce.symbol);
+    add({next == state ? below : stacks_.push(below, next), version.scanner, version.before, version.position},
+        versions);
+  }
+}
+
+Stack Acceptor::reduce(Stack stack, const ParseAction& action) {
+  if (grammar_->policy.refuses_reduction(action.reduce.symbol, action.reduce.child_count)) return kNoStack;
+  const Stack below = stacks_.pop(stack, action.reduce.child_count);
+  if (below == kNoStack) return kNoStack;
+  const StateId next = language_.next_state(stacks_.state(below), action.reduce.symbol);
+  return next == 0 ? kNoStack : stacks_.push(below, next);
+}
+
+// Does the language's policy have nothing against the token after the one before, on this stack?
+bool Acceptor::policy_allows(Stack stack, Symbol before, Symbol symbol) const {
+  const Policy& policy = grammar_->policy;
+  if (policy.refuses_pair(before, symbol)) return false;
+  const auto* home = policy.home_of(symbol);
+  if (!home) return true;
+  while (stack != kNoStack && !home->contains(stacks_.state(stack))) stack = stacks_.below(stack);
+  return stack != kNoStack;
+}
+
+bool Acceptor::can_take(const Version& version, Symbol symbol) {
+  return !language_.actions(stacks_.state(version.stack), symbol).empty() && can_shift(version.stack, symbol) &&
+         policy_allows(version.stack, version.before, symbol);
+}
+
+// Can this stack take that terminal, after whatever reductions it calls for? The table alone does not tell: it merges
+// states, and a reduction that it lists may lead to a state with no use for the terminal.
+bool Acceptor::can_shift(Stack stack, Symbol symbol, int depth) {
+  const uint64_t key = static_cast<uint64_t>(stack) << 16 | symbol;
+  const auto known = can_shift_.find(key);
+  if (known != can_shift_.end()) return known->second;
+  bool can = false;
+  if (depth < kMaxReductions)
+    for (const ParseAction& action : language_.actions(stacks_.state(stack), symbol)) {
+      if (action.type == ParseAction::kAccept) can = true;
+      if (action.type == ParseAction::kShift && !action.shift.repetition) can = true;
+      if (action.type == ParseAction::kReduce && !can) {
+        const Stack reduced = reduce(stack, action);
+        can = reduced != kNoStack && can_shift(reduced, symbol, depth + 1);
+      }
+    }
+  if (can_shift_.size() >= kMaxMemo) can_shift_.clear();
+  can_shift_.emplace(key, can);
+  return can;
+}
+
+bool Acceptor::is_viable(const Versions& versions, int depth) {
+  return std::any_of(versions.begin(), versions.end(),
+                     [&](const Version& version) { return is_viable(version, depth); });
+}
+
+// Is there something that, written after the text, this parse could take?
+bool Acceptor::is_viable(const Version& version, int depth) {
+  if (version.position == text_.size()) return true;
+  if (version.lex == kDead) return may_be_scanned(version) || (version.may_be_lexed && may_be_lexed(version, depth));
+  if (may_become(version)) return true;
+  refused_at_ = std::max(refused_at_, version.token_start);
+  const bool may_be_shorter = version.accepted != kNoSymbol && version.accepted_end < version.cursor;
+  return may_be_shorter && depth < kMaxReLexings && is_viable_after(version, depth);
+}
+
+// The open lexeme ends where it could have ended before, and what comes after that end is another token's beginning.
+bool Acceptor::is_viable_after(const Version& version, int depth) {
+  Versions after;
+  const Symbol symbol = keyword_or(version.accepted, version);
+  shift(version, symbol, version.accepted_end, version.scanner, symbol != version.accepted, after);
+  run(after, false);
+  return is_viable(after, depth + 1);
+}
+
+// Can one of the tokens that the scanner may yet find be taken?
+bool Acceptor::may_be_scanned(const Version& version) {
+  for (ExternalSet possible = version.possible; possible; possible &= possible - 1)
+    if (can_take(version, language_.scanner().symbol_map[__builtin_ctzll(possible)])) return true;
+  return false;
+}
+
+// Were the scanner to find nothing, could the lexer?
+bool Acceptor::may_be_lexed(Version version, int depth) {
+  if (depth >= kMaxReLexings) return true;
+  start_lexing(version, language_.lex_mode(stacks_.state(version.stack)).lex_state);
+  if (!lex(version, false)) return is_viable(version, depth + 1);
+  return version.accepted != kNoSymbol && is_viable_after(version, depth);
+}
+
+// Can the open lexeme become a token that the stack can take?
+bool Acceptor::may_become(const Version& version) {
+  const Symbol word = language_.keyword_capture_token();
+  return grammar_->lexer.state(version.lex).reachable.any_of([&](Symbol symbol) {
+    if (grammar_->keywords && symbol == word && word != kEnd) return may_become_word(version);
+    if (grammar_->policy.is_json_number(symbol) &&
+        !is_json_number(std::string_view(text_).substr(version.token_start), true))
+      return false;
+    return can_take(version, symbol);
+  });
+}
+
+bool Acceptor::may_become_word(const Version& version) {
+  if (can_take(version, language_.keyword_capture_token())) return true;
+  const LexerTables& keywords = *grammar_->keywords;
+  LexState at_keyword = keywords.start(0);
+  for (uint32_t at = version.token_start; at < text_.size();) {
+    const Utf8Character character = utf8_at(text_, at);
+    if (character.length == 0) break;
+    at_keyword = keywords.step(at_keyword, character.code_point).state;
+    if (at_keyword == kDead) return false;
+    at += character.length;
+  }
+  return keywords.state(at_keyword).reachable.any_of([&](Symbol symbol) { return can_take(version, symbol); });
+}
+
+void Acceptor::add(const Version& version, Versions& versions) {
+  for (const Version& other : versions)
+    if (other.stack == version.stack && other.position == version.position && other.scanner == version.scanner &&
+        other.before == version.before)
+      return;
+  versions.push_back(version);
+}
+
+void Acceptor::give_up(std::string why) {
+  if (gave_up_.empty()) gave_up_ = std::move(why);
+}
+
+}  // namespace treefill::syntax

@@ -1,0 +1,171 @@
+#include "syntax/bind.h"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "syntax/acceptor.h"
+#include "syntax/outline.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace treefill::syntax {
+namespace {
+
+constexpr size_t kLongText = 4096;  // bytes, from which on others may run meanwhile
+
+std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+
+// The capsule keeps the wheel's library loaded, so it is kept as long as its tables are.
+class BoundGrammar {
+ public:
+  BoundGrammar(nb::object capsule, const PolicyText& policy, const std::string& scanner_model)
+      : capsule_(std::move(capsule)) {
+    auto* tables = static_cast<const TSLanguage*>(PyCapsule_GetPointer(capsule_.ptr(), "tree_sitter.Language"));
+    if (!tables) throw nb::python_error();
+    nb::gil_scoped_release no_gil;
+    grammar_ = std::make_shared<const Grammar>(tables, policy, scanner_model);
+  }
+
+  const std::shared_ptr<const Grammar>& get() const { return grammar_; }
+
+ private:
+  nb::object capsule_;
+  std::shared_ptr<const Grammar> grammar_;
+};
+
+class BoundAcceptor {
+ public:
+  explicit BoundAcceptor(const BoundGrammar& grammar) : acceptor_(grammar.get()) {}
+
+  template <typename Call>
+  bool with_text(const nb::bytes& text, Call call) {
+    if (text.size() < kLongText) return call(acceptor_, view(text));
+    nb::gil_scoped_release no_gil;
+    return call(acceptor_, view(text));
+  }
+
+  Acceptor& get() { return acceptor_; }
+
+ private:
+  Acceptor acceptor_;
+};
+
+std::vector<std::string> names(const Grammar& grammar, const std::vector<Symbol>& symbols) {
+  std::vector<std::string> names;
+  for (Symbol symbol : symbols) names.emplace_back(grammar.language.symbol_name(symbol));
+  return names;
+}
+
+}  // namespace
+
+void bind(nb::module_& m) {
+  nb::class_<PolicyText>(m, "Policy")
+      .def(nb::init<>())
+      .def_rw("refused_pairs", &PolicyText::refused_pairs)
+      .def_rw("refused_reductions", &PolicyText::refused_reductions)
+      .def_rw("needs_enclosing", &PolicyText::needs_enclosing)
+      .def_rw("json_numbers", &PolicyText::json_numbers)
+      .def_rw("is_strict", &PolicyText::is_strict);
+  nb::class_<LexicalRules>(m, "LexicalRules")
+      .def(nb::init<>())
+      .def_rw("line_comments", &LexicalRules::line_comments)
+      .def_rw("block_comments", &LexicalRules::block_comments)
+      .def_rw("quotes", &LexicalRules::quotes)
+      .def_rw("long_quotes", &LexicalRules::long_quotes)
+      .def_prop_rw(
+          "escape", [](const LexicalRules& self) { return std::string(self.escape ? 1 : 0, self.escape); },
+          [](LexicalRules& self, const std::string& escape) { self.escape = escape.empty() ? 0 : escape[0]; })
+      .def_prop_rw(
+          "separator", [](const LexicalRules& self) { return std::string(1, self.separator); },
+          [](LexicalRules& self, const std::string& separator) { self.separator = separator.at(0); })
+      .def_rw("has_raw_strings", &LexicalRules::has_raw_strings)
+      .def_rw("has_templates", &LexicalRules::has_templates)
+      .def_rw("has_regexes", &LexicalRules::has_regexes)
+      .def_rw("has_dollar_quotes", &LexicalRules::has_dollar_quotes)
+      .def_rw("has_directives", &LexicalRules::has_directives)
+      .def_rw("has_commands", &LexicalRules::has_commands)
+      .def_rw("has_blocks", &LexicalRules::has_blocks);
+  nb::class_<LayoutWords>(m, "LayoutWords")
+      .def(nb::init<>())
+      .def_rw("continuations", &LayoutWords::continuations)
+      .def_rw("prefixes", &LayoutWords::prefixes)
+      .def_rw("resets", &LayoutWords::resets);
+  nb::class_<Scope>(m, "Scope")
+      .def_prop_ro("opener", [](const Scope& self) { return std::string(self.opener ? 1 : 0, self.opener); })
+      .def_ro("opened_at", &Scope::opened_at)
+      .def_ro("body", &Scope::body)
+      .def_ro("starts", &Scope::starts);
+  nb::class_<LogicalLine>(m, "LogicalLine")
+      .def_ro("start", &LogicalLine::start)
+      .def_ro("code", &LogicalLine::code)
+      .def_ro("end", &LogicalLine::end)
+      .def_ro("has_block", &LogicalLine::has_block);
+  nb::class_<Layout>(m, "Layout").def_ro("levels", &Layout::levels).def_ro("current", &Layout::current);
+  m.def(
+      "outline",
+      [](const nb::bytes& text, uint32_t begin, uint32_t at, const LexicalRules& rules) {
+        return outline(view(text), begin, at, rules);
+      },
+      "text"_a, "begin"_a, "at"_a, "rules"_a);
+  m.def(
+      "statement_end",
+      [](const nb::bytes& text, uint32_t start, uint32_t at, const LexicalRules& rules) {
+        return statement_end(view(text), start, at, rules);
+      },
+      "text"_a, "start"_a, "at"_a, "rules"_a);
+  m.def(
+      "layout",
+      [](const nb::bytes& text, uint32_t begin, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
+        return layout(view(text), begin, at, rules, words);
+      },
+      "text"_a, "begin"_a, "at"_a, "rules"_a, "words"_a);
+  nb::class_<BoundGrammar>(m, "Grammar")
+      .def(nb::init<nb::object, const PolicyText&, const std::string&>(), "capsule"_a, "policy"_a = PolicyText{},
+           "scanner_model"_a = "")
+      .def_prop_ro("abi_version", [](const BoundGrammar& self) { return self.get()->language.abi_version(); })
+      .def_prop_ro("n_lexer_states", [](const BoundGrammar& self) { return self.get()->lexer.n_states(); })
+      .def_prop_ro("n_keyword_states", [](const BoundGrammar& self) {
+        return self.get()->keywords ? self.get()->keywords->n_states() : size_t{0};
+      });
+  nb::class_<BoundAcceptor>(m, "Acceptor")
+      .def(
+          "__init__", [](BoundAcceptor* self, const BoundGrammar& grammar) { new (self) BoundAcceptor(grammar); },
+          "grammar"_a, nb::keep_alive<1, 2>())
+      .def(
+          "allows",
+          [](BoundAcceptor& self, const nb::bytes& more, size_t n_back) {
+            return self.with_text(more,
+                                  [n_back](Acceptor& acceptor, auto text) { return acceptor.allows(text, n_back); });
+          },
+          "more"_a, "n_back"_a = 0)
+      .def(
+          "accept",
+          [](BoundAcceptor& self, const nb::bytes& more) {
+            return self.with_text(more, [](Acceptor& acceptor, auto text) { return acceptor.accept(text); });
+          },
+          "more"_a)
+      .def(
+          "accepts_whole",
+          [](BoundAcceptor& self, const nb::bytes& rest, size_t n_back) {
+            return self.with_text(
+                rest, [n_back](Acceptor& acceptor, auto text) { return acceptor.accepts_whole(text, n_back); });
+          },
+          "rest"_a, "n_back"_a = 0)
+      .def(
+          "rollback", [](BoundAcceptor& self, size_t n) { self.get().rollback(n); }, "n"_a)
+      .def_prop_ro("is_alive", [](BoundAcceptor& self) { return self.get().is_alive(); })
+      .def_prop_ro("n_accepted", [](BoundAcceptor& self) { return self.get().n_accepted(); })
+      .def_prop_ro("n_versions", [](BoundAcceptor& self) { return self.get().n_versions(); })
+      .def_prop_ro("refused_at", [](BoundAcceptor& self) { return self.get().refused_at(); })
+      .def_prop_ro("gave_up", [](BoundAcceptor& self) { return self.get().gave_up(); })
+      .def("expected", [](BoundAcceptor& self) { return names(self.get().grammar(), self.get().expected()); });
+}
+
+}  // namespace treefill::syntax

@@ -1,0 +1,70 @@
+// A grammar's external scanner: compiled C that is asked for the tokens that no automaton finds.
+//
+// The compiled one, or the model of it where there is one. It is a black box with a memory. The memory is a string that
+// it writes and reads, kept here once for each value and known by a number. What it answers is final unless it looked
+// at the end of a text that may go on: then nothing is known yet, and it is asked again when there is more.
+
+#ifndef TREEFILL_SYNTAX_EXTERNAL_SCANNER_H_
+#define TREEFILL_SYNTAX_EXTERNAL_SCANNER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "syntax/language.h"
+#include "syntax/scanner_model.h"
+
+namespace treefill::syntax {
+
+using ScannerState = uint32_t;
+
+// One payload of the scanner, so one thread at a time.
+class ExternalScanner {
+ public:
+  explicit ExternalScanner(const Language& language, const ScannerModel* model = nullptr);
+  ~ExternalScanner();
+  ExternalScanner(const ExternalScanner&) = delete;
+  ExternalScanner& operator=(const ExternalScanner&) = delete;
+
+  static constexpr ScannerState kFresh = 0;
+
+  struct Question {
+    uint16_t external_lex_state;
+    ScannerState state;
+    uint32_t position;
+    bool is_whole;  // nothing comes after the text, so its end decides, too
+    bool is_strict = false;
+    bool is_statement_start = false;
+  };
+  struct Answer {
+    bool is_undecided = false;  // it saw the end of a text that may go on; then the next two are set
+    ExternalSet possible = 0;
+    bool may_decline = false;
+    bool is_refused = false;   // by the model alone
+    bool is_overfull = false;  // its memory is larger than tree-sitter has room for
+    bool found = false;
+    Symbol symbol = kNoSymbol;
+    uint32_t end = 0;
+    ScannerState state = kFresh;
+  };
+  Answer scan(const Question& question, std::string_view text);
+
+  const std::string& memory(ScannerState state) const { return memories_[state]; }
+
+ private:
+  Answer ask_model(const Question& question, std::string_view text);
+  ScannerState intern(std::string memory);
+
+  const Language& language_;
+  const ScannerModel* model_;
+  void* payload_ = nullptr;
+  std::vector<std::string> memories_;
+  std::unordered_map<std::string, ScannerState> numbers_;
+  std::vector<char> buffer_;
+};
+
+}  // namespace treefill::syntax
+
+#endif  // TREEFILL_SYNTAX_EXTERNAL_SCANNER_H_

@@ -1,0 +1,325 @@
+#include "syntax/lexer_tables.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+namespace treefill::syntax {
+namespace {
+
+using Text = std::vector<int32_t>;  // code points
+
+constexpr size_t kMaxStates = 0xFFFE;
+constexpr size_t kUnusedInARow = 2048;  // numbers without a state, after which no further one is looked for
+
+// Beside ASCII, characters of the kinds that grammars tell apart: controls, spaces, letters, digits, marks, signs,
+// other scripts, the first and last beyond the basic plane.
+constexpr int32_t kWideSamples[] = {
+    0x80,   0x85,   0xA0,   0xA9,    0xAA,    0xAD,    0xB5,    0xB7,    0xBA,    0xD7,    0xE9,   0x2C2,
+    0x300,  0x37E,  0x387,  0x3B1,   0x660,   0xE33,   0x1680,  0x180E,  0x1885,  0x2000,  0x200B, 0x200C,
+    0x200D, 0x2028, 0x2029, 0x203F,  0x2054,  0x2060,  0x2118,  0x212E,  0x2160,  0x2E2F,  0x3000, 0x3021,
+    0x309B, 0x30A0, 0x4E00, 0xA015,  0xAC00,  0xD7FF,  0xE000,  0xFB01,  0xFDFA,  0xFE33,  0xFEFF, 0xFF10,
+    0xFF41, 0xFFFD, 0xFFFF, 0x10000, 0x1D400, 0x1D7CE, 0x1F600, 0x2F800, 0xE0100, 0x10FFFF};
+
+// What a lexer does with a text from one of its states on: an entry a step, and what it did at the end.
+struct Trace {
+  struct Entry {
+    Symbol accepted = kNoSymbol;         // on arriving here
+    Symbol accepted_at_end = kNoSymbol;  // here, were this the end: known of the last entry only
+    bool goes_on = false;                // over the next character
+    bool is_skipped = false;             // and that is no part of the token
+    friend auto operator<=>(const Entry&, const Entry&) = default;
+  };
+  std::vector<Entry> entries;
+};
+
+// Runs the compiled function over a text.
+class Probe : TSLexer {
+ public:
+  explicit Probe(LexFunction lex) : TSLexer{}, lex_(lex) {
+    advance = [](TSLexer* self, bool skip) { static_cast<Probe*>(self)->on_advance(skip); };
+    mark_end = [](TSLexer* self) { static_cast<Probe*>(self)->on_mark_end(); };
+    eof = [](const TSLexer* self) { return static_cast<const Probe*>(self)->is_at_end(); };
+    get_column = [](TSLexer*) -> uint32_t { return 0; };
+    is_at_included_range_start = [](const TSLexer*) { return false; };
+    log = ignore_log;
+  }
+
+  const Trace& run(StateId state, const int32_t* text, size_t length) {
+    text_ = text;
+    length_ = length;
+    at_ = 0;
+    is_past_end_ = false;
+    trace_.entries.assign(1, {});
+    lookahead = length ? text[0] : 0;
+    lex_(this, state);
+    return trace_;
+  }
+
+ private:
+  bool is_at_end() const { return at_ >= length_; }
+
+  void on_advance(bool skip) {
+    if (is_at_end()) {
+      is_past_end_ = true;
+      return;
+    }
+    trace_.entries.back().goes_on = true;
+    trace_.entries.back().is_skipped = skip;
+    trace_.entries.emplace_back();
+    ++at_;
+    lookahead = is_at_end() ? 0 : text_[at_];
+  }
+
+  void on_mark_end() {
+    Trace::Entry& entry = trace_.entries.back();
+    (is_past_end_ ? entry.accepted_at_end : entry.accepted) = result_symbol;
+  }
+
+  LexFunction lex_;
+  const int32_t* text_ = nullptr;
+  size_t length_ = 0;
+  size_t at_ = 0;
+  bool is_past_end_ = false;
+  Trace trace_;
+};
+
+// What the automaton does from its `from`th step on, as a key that compares.
+std::string behaviour(const Trace& trace, size_t from) {
+  std::string key;
+  for (size_t i = from; i < trace.entries.size(); ++i) {
+    const Trace::Entry& entry = trace.entries[i];
+    key.append({static_cast<char>(entry.accepted), static_cast<char>(entry.accepted >> 8),
+                static_cast<char>(entry.accepted_at_end), static_cast<char>(entry.accepted_at_end >> 8),
+                static_cast<char>(entry.goes_on + 2 * entry.is_skipped)});
+  }
+  return key;
+}
+
+}  // namespace
+
+bool SymbolSet::insert_all(const SymbolSet& other) {
+  bool is_larger = false;
+  for (size_t word = 0; word < words_.size(); ++word) {
+    is_larger |= (other.words_[word] & ~words_[word]) != 0;
+    words_[word] |= other.words_[word];
+  }
+  return is_larger;
+}
+
+// The decision tree over the compiled function's states, and the transitions between its leaves.
+class LexerTables::Recovery {
+ public:
+  explicit Recovery(LexFunction lex) : probe_(lex) {
+    for (int32_t character = 0; character < 128; ++character) alphabet_.push_back(character);
+    alphabet_.insert(alphabet_.end(), std::begin(kWideSamples), std::end(kWideSamples));
+    find_states();
+    nodes_.emplace_back();
+    for (uint32_t state = 0; state < n_states_; ++state) nodes_[0].members.push_back(state);
+    leaf_of_.assign(n_states_, 0);
+    separate_by_single_characters();
+    find_targets();
+    while (refine()) {
+    }
+    number_classes();
+  }
+
+  size_t n_states() const { return n_states_; }
+  size_t n_classes() const { return representatives_.size(); }
+  uint32_t representative(LexState state) const { return representatives_[state]; }
+  LexState class_of(uint32_t state) const { return nodes_[leaf_of_[state]].number; }
+  const std::vector<int32_t>& alphabet() const { return alphabet_; }
+
+  Trace::Entry first_entry(uint32_t state, const Text& text) {
+    return probe_.run(static_cast<StateId>(state), text.data(), text.size()).entries.front();
+  }
+
+  // Where a character leads from a state.
+  Step target(uint32_t state, int32_t character) {
+    const Trace::Entry entry = first_entry(state, {character});
+    if (!entry.goes_on) return {kDead, false};
+    return {nodes_[find_leaf(state, character, 0)].number, entry.is_skipped};
+  }
+
+ private:
+  struct Node {
+    Text test;  // of an inner node
+    std::map<std::string, uint32_t> children;
+    std::vector<uint32_t> members;  // of a leaf: states that no test tells apart yet
+    LexState number = kDead;
+    uint32_t parent = 0;
+  };
+  struct Transition {
+    uint32_t state;
+    int32_t character;
+    uint32_t leaf;
+  };
+
+  void find_states() {
+    n_states_ = 0;
+    for (size_t state = 0; state < kMaxStates && state < n_states_ + kUnusedInARow; ++state)
+      if (is_used(static_cast<uint32_t>(state))) n_states_ = state + 1;
+  }
+
+  bool is_used(uint32_t state) {
+    const Trace::Entry entry = first_entry(state, {});
+    if (entry.accepted != kNoSymbol || entry.accepted_at_end != kNoSymbol) return true;
+    return std::any_of(alphabet_.begin(), alphabet_.end(),
+                       [&](int32_t character) { return first_entry(state, {character}).goes_on; });
+  }
+
+  void separate_by_single_characters() {
+    std::vector<Text> tests{{}};
+    for (int32_t character : alphabet_) tests.push_back({character});
+    std::vector<uint32_t> open{0};
+    while (!open.empty()) {
+      const uint32_t leaf = open.back();
+      open.pop_back();
+      for (const Text& test : tests) {
+        if (nodes_[leaf].members.size() < 2 || !split(leaf, test)) continue;
+        for (const auto& [key, child] : nodes_[leaf].children) open.push_back(child);
+        break;
+      }
+    }
+  }
+
+  void find_targets() {
+    for (uint32_t state = 0; state < n_states_; ++state)
+      for (int32_t character : alphabet_)
+        if (first_entry(state, {character}).goes_on)
+          transitions_.push_back({state, character, find_leaf(state, character, 0)});
+  }
+
+  // One round of Moore's refinement. False where no leaf was split: then the leaves are the automaton's states.
+  bool refine() {
+    std::map<std::pair<uint32_t, int32_t>, uint32_t> seen;  // (leaf, character) → leaf of the target
+    std::map<uint32_t, Text> to_split;
+    for (const Transition& transition : transitions_) {
+      const uint32_t leaf = leaf_of_[transition.state];
+      const auto [at, is_new] = seen.try_emplace({leaf, transition.character}, transition.leaf);
+      if (is_new || at->second == transition.leaf || to_split.contains(leaf)) continue;
+      Text test{transition.character};
+      const Text& after = separating_test(at->second, transition.leaf);
+      test.insert(test.end(), after.begin(), after.end());
+      to_split.emplace(leaf, std::move(test));
+    }
+    for (const auto& [leaf, test] : to_split)
+      if (!split(leaf, test)) throw std::runtime_error("the grammar's lexer is not a deterministic automaton");
+    for (Transition& transition : transitions_)
+      if (to_split.contains(transition.leaf))
+        transition.leaf = find_leaf(transition.state, transition.character, transition.leaf);
+    return !to_split.empty();
+  }
+
+  // Turns a leaf into an inner node. False, and nothing changed, where the test tells none of its states apart.
+  bool split(uint32_t leaf, const Text& test) {
+    std::map<std::string, std::vector<uint32_t>> parts;
+    for (uint32_t state : nodes_[leaf].members)
+      parts[behaviour(probe_.run(static_cast<StateId>(state), test.data(), test.size()), 0)].push_back(state);
+    if (parts.size() < 2) return false;
+    nodes_[leaf].test = test;
+    nodes_[leaf].members.clear();
+    for (auto& [key, members] : parts) {
+      const auto child = static_cast<uint32_t>(nodes_.size());
+      for (uint32_t state : members) leaf_of_[state] = child;
+      nodes_.push_back({{}, {}, std::move(members), kDead, leaf});
+      nodes_[leaf].children.emplace(key, child);
+    }
+    return true;
+  }
+
+  // The leaf of the state that `character` leads to, looked for from `node` down.
+  uint32_t find_leaf(uint32_t state, int32_t character, uint32_t node) {
+    Text text;
+    while (!nodes_[node].children.empty()) {
+      text.assign(1, character);
+      text.insert(text.end(), nodes_[node].test.begin(), nodes_[node].test.end());
+      const Trace& trace = probe_.run(static_cast<StateId>(state), text.data(), text.size());
+      const auto child = nodes_[node].children.find(behaviour(trace, 1));
+      if (child == nodes_[node].children.end())
+        throw std::runtime_error("the grammar's lexer goes to a state that it has not");
+      node = child->second;
+    }
+    return node;
+  }
+
+  // The test of the node where the ways to two leaves part.
+  const Text& separating_test(uint32_t one, uint32_t other) const {
+    std::vector<uint32_t> above;
+    for (uint32_t node = one; node != 0; node = nodes_[node].parent) above.push_back(nodes_[node].parent);
+    for (uint32_t node = other; node != 0; node = nodes_[node].parent)
+      if (std::find(above.begin(), above.end(), nodes_[node].parent) != above.end())
+        return nodes_[nodes_[node].parent].test;
+    throw std::runtime_error("two states of the grammar's lexer are told apart by nothing");
+  }
+
+  void number_classes() {
+    for (Node& node : nodes_) {
+      if (node.members.empty()) continue;
+      node.number = static_cast<LexState>(representatives_.size());
+      representatives_.push_back(node.members.front());
+    }
+  }
+
+  Probe probe_;
+  size_t n_states_ = 0;
+  std::vector<int32_t> alphabet_;
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> leaf_of_;
+  std::vector<Transition> transitions_;
+  std::vector<uint32_t> representatives_;
+};
+
+LexerTables::LexerTables(LexFunction lex, size_t n_symbols) : recovery_(std::make_unique<Recovery>(lex)) {
+  Recovery& recovery = *recovery_;
+  for (uint32_t state = 0; state < recovery.n_states(); ++state) class_of_.push_back(recovery.class_of(state));
+  for (size_t number = 0; number < recovery.n_classes(); ++number) {
+    const uint32_t original = recovery.representative(static_cast<LexState>(number));
+    State& state = states_.emplace_back();
+    const Trace::Entry entry = recovery.first_entry(original, {});
+    state.accepted = entry.accepted;
+    state.accepted_at_end = entry.accepted_at_end;
+    for (int32_t character = 0; character < 128; ++character) {
+      const Step step = recovery.target(original, character);
+      state.next[character] = step.state;
+      state.skips[character] = step.is_skipped;
+    }
+    state.reachable = SymbolSet(n_symbols);
+    if (state.accepted != kNoSymbol) state.reachable.insert(state.accepted);
+    if (state.accepted_at_end != kNoSymbol) state.reachable.insert(state.accepted_at_end);
+  }
+  std::vector<std::vector<LexState>> successors(states_.size());
+  for (size_t number = 0; number < states_.size(); ++number) {
+    const uint32_t original = recovery.representative(static_cast<LexState>(number));
+    for (int32_t character : recovery.alphabet()) {
+      const Step step = recovery.target(original, character);
+      if (step.state != kDead) successors[number].push_back(step.state);
+    }
+    std::sort(successors[number].begin(), successors[number].end());
+    successors[number].erase(std::unique(successors[number].begin(), successors[number].end()),
+                             successors[number].end());
+    states_[number].is_final = successors[number].empty();
+  }
+  for (bool is_growing = true; is_growing;) {
+    is_growing = false;
+    for (size_t number = states_.size(); number-- > 0;)
+      for (LexState successor : successors[number])
+        is_growing |= states_[number].reachable.insert_all(states_[successor].reachable);
+  }
+}
+
+LexerTables::~LexerTables() = default;
+
+LexerTables::Step LexerTables::step_wide(LexState state, int32_t character) const {
+  const uint64_t key = static_cast<uint64_t>(state) << 32 | static_cast<uint32_t>(character);
+  std::lock_guard lock(wide_mutex_);
+  const auto known = wide_.find(key);
+  if (known != wide_.end()) return known->second;
+  const Step step = recovery_->target(recovery_->representative(state), character);
+  wide_.emplace(key, step);
+  return step;
+}
+
+}  // namespace treefill::syntax

@@ -1,0 +1,184 @@
+"""The grammar at work while a completion is written: what may come next, and where it may end.
+
+A matcher begins at a cursor, on the skeleton of what is before it (`skeleton.py`), and follows the tokens that are
+taken. It answers in microseconds, and where it does not know it allows.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from treefill import _kernels
+from treefill.syntax.grammars import LoadedGrammar
+from treefill.syntax.languages import Grammar, Language
+from treefill.syntax.skeleton import Skeleton, skeleton_at
+
+MAX_BLANK_RUN = 160
+"""Blanks in a row, line feeds not counted, that a completion may write: deep indentation, and no more."""
+MAX_LINE_FEEDS = 3
+"""Line feeds in a row with nothing but blanks between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfReach:
+    """The grammar does not decide here, and why."""
+
+    reason: str
+
+
+class Matcher:
+    """Follows one completion. One thread at a time."""
+
+    def __init__(
+        self, acceptor: _kernels.Acceptor, skeleton: Skeleton, rests: tuple[bytes, ...], ends: bytes | None
+    ) -> None:
+        self._acceptor = acceptor
+        self._skeleton = skeleton
+        self._rests = rests
+        self._ends = ends
+        self._written: list[bytes] = []
+        self.n_checked = 0
+        """Pieces that `allows` was asked about."""
+        self.n_refused = 0
+        """Those that it refused."""
+
+    def allows(self, more: bytes) -> bool:
+        """Whether `more` may come next."""
+        self.n_checked += 1
+        is_allowed = self._is_measured(more) and self._acceptor.allows(more)
+        self.n_refused += not is_allowed
+        return is_allowed
+
+    def accept(self, more: bytes) -> bool:
+        """Take `more`; False where it may not come next, and then nothing was taken."""
+        if self._is_measured(more) and self._acceptor.accept(more):
+            self._written.append(more)
+            return True
+        self._acceptor.rollback(1)
+        return False
+
+    def rollback(self, n: int) -> None:
+        """Take the last `n` accepted pieces back."""
+        n = min(n, len(self._written))
+        self._acceptor.rollback(n)
+        del self._written[len(self._written) - n :]
+
+    def can_stop(self) -> bool:
+        """Whether what was written so far, and what is right of the cursor after it, is whole."""
+        return self.may_end(b"".join(self._written))
+
+    def may_end(self, middle: bytes) -> bool:
+        """Whether the text is whole with `middle` at the cursor and what is right of it, or as whole as can be told.
+
+        Where `middle` ends with what the text right of the cursor begins with, it may also stand in its place.
+        """
+        middle += self._skeleton.body_for(middle)
+        right = self._skeleton.right
+        n_again = [n for n in range(1, min(len(right), len(middle), 8) + 1) if middle.endswith(right[:n])]
+        return any(
+            self._is_whole(middle + rest[n:]) for n in (0, *reversed(n_again)) for rest in self._rests
+        )
+
+    def forced(self, limit: int = 32) -> bytes:
+        """The bytes that must come next, as far as there is but one way on."""
+        forced = b""
+        while len(forced) < limit:
+            ways = [byte for byte in range(256) if self._acceptor.allows(forced + bytes([byte]))]
+            if len(ways) != 1:
+                break
+            forced += bytes(ways)
+        return forced
+
+    @property
+    def gave_up(self) -> str:
+        """Why everything is allowed from here on; empty while the grammar decides."""
+        return self._acceptor.gave_up
+
+    def _is_whole(self, text: bytes) -> bool:
+        n_back = len(self._written)
+        if self._ends is None:
+            return self._acceptor.allows(text, n_back)
+        return self._acceptor.accepts_whole(text + self._ends, n_back)
+
+    def _is_measured(self, more: bytes) -> bool:
+        """White space that goes on and on is grammatical nearly everywhere."""
+        if more.strip():
+            return True
+        run = more
+        for piece in reversed(self._written):
+            run = piece[len(piece.rstrip()) :] + run
+            if piece.strip():
+                break
+        n_line_feeds = run.count(b"\n")
+        return n_line_feeds <= MAX_LINE_FEEDS and len(run) - n_line_feeds <= MAX_BLANK_RUN
+
+
+def matcher_at(text: str, offset: int, language: Language, loaded: LoadedGrammar) -> Matcher | OutOfReach:
+    """A matcher for a cursor at `offset`, in code points, of `text`; or why there is none."""
+    skeleton = skeleton_at(text, offset, language)
+    if not skeleton.statements:
+        return OutOfReach("the statement that the cursor is in is too long")
+    acceptor, ends = _read_scopes(loaded, skeleton)
+    for statements in skeleton.statements:
+        if _accepts(acceptor, statements):
+            return _matcher(acceptor, skeleton, ends)
+    # The beginning of the scope may be misread: let it be one that says nothing, or none.
+    statement = skeleton.statements[-1]
+    for beginning in skeleton.scopes[-1][1:] if skeleton.scopes else ():
+        acceptor = _kernels.Acceptor(tables(loaded))
+        if acceptor.accept(beginning) and acceptor.accept(statement):
+            return _matcher(acceptor, skeleton, None)
+    acceptor = _kernels.Acceptor(tables(loaded))
+    if skeleton.scopes and acceptor.accept(statement):
+        return _matcher(acceptor, skeleton, None)
+    return OutOfReach("the grammar cannot read the statement that the cursor is in")
+
+
+def _read_scopes(loaded: LoadedGrammar, skeleton: Skeleton) -> tuple[_kernels.Acceptor, bytes | None]:
+    """An acceptor inside the innermost scope, and what would end all of them; None where that is not known."""
+    acceptor = _kernels.Acceptor(tables(loaded))
+    ends: bytes | None = b""
+    for readings in skeleton.scopes:
+        if not any(_accepts(acceptor, reading) for reading in readings):
+            # The scopes round it make no sense of this one: it begins a text of its own.
+            acceptor = _kernels.Acceptor(tables(loaded))
+            ends = None
+            if not any(_accepts(acceptor, reading) for reading in readings):
+                continue
+        if ends is not None and skeleton.closers:
+            tried = (closer + ends for closer in skeleton.closers)
+            ends = next((end for end in tried if acceptor.accepts_whole(end)), None)
+    return acceptor, ends
+
+
+def _accepts(acceptor: _kernels.Acceptor, more: bytes) -> bool:
+    """Whether it takes `more`; where not, it is as it was."""
+    is_accepted = acceptor.accept(more)
+    if not is_accepted:
+        acceptor.rollback(1)
+    return is_accepted
+
+
+def _matcher(acceptor: _kernels.Acceptor, skeleton: Skeleton, ends: bytes | None) -> Matcher:
+    """Keep of the text right of the cursor what the grammar can read where it stands."""
+    whole, *less = skeleton.rests
+    below = whole[len(skeleton.right) + 1 :]
+    is_readable = ends is not None and acceptor.accepts_whole(below + ends, 1)
+    rests = (whole,) if is_readable or not below else (whole, *less)
+    return Matcher(acceptor, skeleton, rests, ends)
+
+
+@cache
+def tables(loaded: LoadedGrammar) -> _kernels.Grammar:
+    """The grammar's tables as the acceptor reads them, with what the language refuses beyond them."""
+    return _kernels.Grammar(loaded.capsule, policy_of(loaded.grammar), loaded.grammar.scanner_model)
+
+
+def policy_of(grammar: Grammar) -> _kernels.Policy:
+    """What the language refuses and the grammar takes."""
+    policy = _kernels.Policy()
+    policy.refused_pairs = list(grammar.refused_pairs)
+    policy.refused_reductions = list(grammar.refused_reductions)
+    policy.needs_enclosing = list(grammar.needs_enclosing)
+    policy.json_numbers = list(grammar.json_numbers)
+    policy.is_strict = True
+    return policy

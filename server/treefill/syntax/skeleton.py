@@ -1,0 +1,227 @@
+"""What of a file a place in it hangs on: the beginnings of the scopes that enclose it, and the statement that it is in.
+
+A grammar that starts at the file's beginning is lost at the first thing that it misreads, and most real files hold
+one. So the acceptor is not given the file but its skeleton, each part in several readings, the file's own first:
+
+    class Shape {                      the beginnings of the scopes round the cursor,
+      double area() const {            or, where the grammar takes none of that, one that says nothing
+        return width * |               and the statements of the innermost scope up to the cursor
+
+Found by reading brackets, strings, comments and lines alone (`kernels/syntax/outline.h`), so it takes no notice of
+errors elsewhere, and no longer in a long file than in a short one.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from treefill import _kernels
+from treefill.syntax.languages import Language, Layout
+
+LOOK_BACK_CHARS = 200_000
+LOOK_AHEAD_CHARS = 20_000
+MAX_BEGINNING_BYTES = 2_000
+"""A scope's own beginning is not read where it is longer."""
+MAX_STATEMENTS_BYTES = 2_000
+"""So much of what comes before the cursor's statement in its scope is read, too: `else` goes on an `if`."""
+MAX_STATEMENT_BYTES = 16_000
+MAX_REST_BYTES = 2_000
+N_STARTS = 4
+"""A scope's beginning is looked for at so many places, the nearest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """The parts of a text that its acceptor reads, in order, and what comes after the cursor."""
+
+    scopes: tuple[tuple[bytes, ...], ...]
+    """The beginning of each enclosing scope, the outermost first; of each, its readings, the best first."""
+    statements: tuple[bytes, ...]
+    """The readings of what lies between the innermost beginning and the cursor, the best first."""
+    rests: tuple[bytes, ...]
+    """What comes after the cursor in its statement: all of it, and less of it."""
+    closers: tuple[bytes, ...] = ()
+    """What may end a scope; empty where nothing does."""
+    right: bytes = b""
+    """The rest of the cursor's line."""
+    filler: bytes = b""
+    """A statement that says nothing, where a block without one is an error."""
+
+    def body_for(self, middle: bytes) -> bytes:
+        """The body that a block wants which `middle` begins at the end of its line; empty where it begins none."""
+        if not self.filler or self.right.strip() or not middle.rstrip().endswith(b":"):
+            return b""
+        line = (self.statements[-1] + middle).rpartition(b"\n")[2]
+        return b"\n" + _deeper(line[: len(line) - len(line.lstrip())]) + self.filler
+
+
+def skeleton_at(text: str, offset: int, language: Language) -> Skeleton:
+    """The skeleton of `text` for a cursor at `offset`, in code points."""
+    begin = _line_start(text, max(0, offset - LOOK_BACK_CHARS), offset)
+    before = text[begin:offset].encode()
+    after = text[offset : offset + LOOK_AHEAD_CHARS].encode()
+    read = _by_layout if language.layout is Layout.INDENTATION else _by_brackets
+    return read(before, after, language)
+
+
+def _line_start(text: str, at: int, limit: int) -> int:
+    """The first line start at or after `at`, the limit where none comes before it."""
+    if at == 0:
+        return 0
+    line_feed = text.find("\n", at - 1, limit)
+    return limit if line_feed < 0 else line_feed + 1
+
+
+def _by_brackets(before: bytes, after: bytes, language: Language) -> Skeleton:
+    rules, known = _rules(language), language.skeleton
+    at = len(before)
+    scopes = [
+        scope
+        for scope in _kernels.outline(before, 0, at, rules)
+        if not scope.opener or scope.opener in known.openers
+    ]
+    stand_ins = tuple(stand_in.encode() for stand_in in known.stand_ins)
+    beginnings = []
+    for outer, inner in zip(scopes, scopes[1:], strict=False):
+        starts = [
+            start
+            for start in _statement_starts(outer, before, language)
+            if inner.body - MAX_BEGINNING_BYTES <= start <= inner.opened_at
+        ]
+        own = _readings((before[start : inner.body] for start in reversed(starts[-N_STARTS:])), language)
+        if inner.opener == "#":
+            own = [before[inner.opened_at : inner.body], b""]
+            beginnings.append(tuple(own))
+        else:
+            beginnings.append((*own, *stand_ins))
+    starts = _statement_starts(scopes[-1], before, language)
+    near = [start for start in starts if at - start <= MAX_STATEMENTS_BYTES]
+    last = [start for start in starts[-1:] if at - start <= MAX_STATEMENT_BYTES]
+    statements = _readings((before[start:] for start in (*near, *last)), language)
+    whole = before[starts[-1] :] + after
+    end = _kernels.statement_end(whole, 0, at - starts[-1], rules)
+    rest = _whole_lines(whole[at - starts[-1] : end])
+    right = after.partition(b"\n")[0]
+    closers = tuple(closer.encode() for closer in known.closers) if known.has_blocks else ()
+    return Skeleton(tuple(beginnings), tuple(statements), (rest, right), closers, right)
+
+
+def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) -> list[int]:
+    """Where statements begin in the scope: not at a word that goes on the one before."""
+    words = language.skeleton.continuations
+    if not words:
+        return scope.starts
+    goes_on = re.compile(rf"\s*(?:{'|'.join(words)})\b".encode())
+    return [start for start in scope.starts if start == scope.body or not goes_on.match(before, start)]
+
+
+def _readings(texts: Iterable[bytes], language: Language) -> list[bytes]:
+    """Each as it is, and then without the words that the grammar may stumble over."""
+    own = list(dict.fromkeys(texts))
+    if not language.skeleton.noise:
+        return own
+    noise = re.compile(language.skeleton.noise.encode())
+    return list(dict.fromkeys([*own, *(noise.sub(b" ", text) for text in own)]))
+
+
+def _by_layout(before: bytes, after: bytes, language: Language) -> Skeleton:
+    rules = _rules(language)
+    found = _kernels.layout(before, 0, len(before), rules, _layout_words(language))
+    filler = language.skeleton.fillers[0].encode()
+    scopes = []
+    levels = found.levels
+    if levels and levels[0][0].code > levels[0][0].start:
+        scopes.append((language.skeleton.stand_ins[0].encode() + b"\n",))
+    for number, lines in enumerate(levels):
+        is_innermost = number == len(levels) - 1
+        indent = before[lines[-1].start : lines[-1].code]
+        deeper = _deeper(indent)
+        parts = []
+        for line in lines:
+            own = before[line.start : line.end] + b"\n"
+            begins_block = own.rstrip().endswith(b":") or line.has_block
+            if begins_block and (line is not lines[-1]):
+                own += deeper + filler + b"\n"
+            parts.append(own)
+        own = b"".join(parts)
+        neutral = indent + (filler if is_innermost else language.skeleton.stand_ins[0].encode()) + b"\n"
+        is_long = len(own) > MAX_BEGINNING_BYTES
+        scopes.append((neutral,) if is_long else (own, neutral))
+    statement = before[found.current :]
+    line_start = before.rfind(b"\n") + 1
+    statements = tuple(dict.fromkeys([statement, before[line_start:]]))
+    right = after.partition(b"\n")[0]
+    return Skeleton(tuple(scopes), statements, _layout_rests(after, right, language), (), right, filler)
+
+
+def _deeper(indent: bytes) -> bytes:
+    return indent + (b"\t" if indent.endswith(b"\t") else b"    ")
+
+
+def _layout_rests(after: bytes, right: bytes, language: Language) -> tuple[bytes, ...]:
+    """The rest of the line and the next one that is code, with a body where it wants one."""
+    rules = _rules(language)
+    comments = tuple(comment.encode() for comment in language.line_comment)
+    rest, _, below = after.partition(b"\n")
+    rest += b"\n"
+    for line in below.split(b"\n"):
+        if line.strip() and not line.lstrip().startswith(comments):
+            break
+        below = below[len(line) + 1 :]
+    end = _logical_end(below, rules)
+    following = below[:end].rstrip()
+    if not following or len(following) > MAX_REST_BYTES:
+        return (rest,)
+    indent = following[: len(following) - len(following.lstrip())]
+    if following.endswith(b":"):
+        following += b"\n" + indent + b"    " + language.skeleton.fillers[0].encode()
+    return (rest + following + b"\n", rest)
+
+
+def _logical_end(text: bytes, rules: _kernels.LexicalRules) -> int:
+    """Where the logical line at the text's beginning ends."""
+    found = _kernels.layout(text, 0, len(text), rules, _kernels.LayoutWords())
+    if not found.levels:
+        return len(text)
+    # Read on line by line until the first one is whole.
+    at = 0
+    while at < len(text):
+        line_feed = text.find(b"\n", at)
+        at = len(text) if line_feed < 0 else line_feed + 1
+        if _kernels.layout(text, 0, at, rules, _kernels.LayoutWords()).levels:
+            return at
+    return len(text)
+
+
+def _whole_lines(rest: bytes) -> bytes:
+    return rest if len(rest) <= MAX_REST_BYTES else rest[: rest.rfind(b"\n", 0, MAX_REST_BYTES) + 1]
+
+
+@cache
+def _rules(language: Language) -> _kernels.LexicalRules:
+    known = language.skeleton
+    rules = _kernels.LexicalRules()
+    rules.line_comments = list(language.line_comment)
+    rules.block_comments = list(language.block_comment)
+    rules.quotes = "".join(language.quotes)
+    rules.long_quotes = list(language.long_quotes)
+    rules.escape = language.escape
+    rules.separator = known.separator
+    rules.has_blocks = known.has_blocks
+    rules.has_raw_strings = "raw-strings" in known.features
+    rules.has_templates = "templates" in known.features
+    rules.has_regexes = "regexes" in known.features
+    rules.has_dollar_quotes = "dollar-quotes" in known.features
+    rules.has_commands = "commands" in known.features
+    rules.has_directives = "directives" in known.features
+    return rules
+
+
+@cache
+def _layout_words(language: Language) -> _kernels.LayoutWords:
+    words = _kernels.LayoutWords()
+    words.continuations = list(language.skeleton.continuations)
+    words.prefixes = list(language.skeleton.prefixes)
+    words.resets = list(language.skeleton.resets)
+    return words
