@@ -29,7 +29,7 @@ ONLY_IN = {
 
 MAY_IMPORT = {
     "text": {"errors"},
-    "syntax": {"errors", "syntax"},
+    "syntax": {"errors", "syntax", "_kernels"},
     "completion": {"errors", "text", "syntax.languages", "syntax.baseline", "engine.api", "completion"},
     "engine": {"errors", "engine", "_kernels"},
     "engine/native": {"errors", "engine", "models", "_kernels"},

@@ -16,7 +16,7 @@ from treefill.engine.api import CancelFlag, Engine
 from treefill.engine.tokenizer import TokenizerVocabulary
 from treefill.errors import BadInput
 from treefill.evaluation.fidelity import LogitsModel, measure
-from treefill.evaluation.grammar_exam import DEFAULT_SIZES, BuiltIn, GrammarMarks, Sizes, examine
+from treefill.evaluation.grammar_exam import DEFAULT_SIZES, GrammarMarks, Sizes, examine
 from treefill.evaluation.holes import VARIANTS, Hole, Variant, read_human_eval, schedule
 from treefill.evaluation.infill import ARMS, Run, fill_holes, header_of
 from treefill.evaluation.keystrokes import Keystroke, choose_typings, replay, summarise_keystrokes
@@ -285,11 +285,14 @@ def grammar_command(
 ) -> None:
     """Examine the acceptor on real files, beside tree-sitter. Of the model, only its vocabulary is used."""
     languages = _languages(language)
-    examinee = BuiltIn()
     app = open_app(model=model, cache_dir=cache_dir)
     stored = app.store.open(app.settings.model or None)
     vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, stored.config["vocab_size"])
     sizes = Sizes(files, positions, mutants)
+
+    from treefill.evaluation.built_in import BuiltIn  # native: the command line starts without it
+
+    examinee = BuiltIn()
     found: list[GrammarMarks] = []
     for name in languages:
         documents = gather(name, folders or [], seed).documents()

@@ -9,24 +9,20 @@
 The examinee is seen through a protocol, so that a test can send in a simple one.
 """
 
-import importlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from treefill.engine.api import Vocabulary
-from treefill.errors import BadInput
 from treefill.evaluation.faults import count_faults, statement_at
 from treefill.evaluation.mutants import mutate, shrink
 from treefill.evaluation.positions import Position, choose_positions
-from treefill.syntax.grammars import load
-from treefill.syntax.languages import language_by_id
 from treefill.text import Document
 
 N_TOKENS = 64
@@ -61,8 +57,8 @@ class Matcher(Protocol):
         """True where these bytes may come next. Changes nothing."""
         ...
 
-    def accept(self, data: bytes) -> None:
-        """They came next."""
+    def accept(self, data: bytes) -> bool:
+        """They came next; False where they may not, and then nothing has changed."""
         ...
 
     def rollback(self, n: int) -> None:
@@ -130,6 +126,10 @@ class GrammarMarks:
     n_statements: int = 0
     """Positions at work whose statement has no fault."""
     n_statements_refused: int = 0
+    n_ends: int = 0
+    """Positions at which what was taken out of a sound line was taken as it was."""
+    n_ends_refused: int = 0
+    """Those at which a suggestion might not have ended there."""
     setup_ms: list[float] = field(default_factory=list)
     """What it took to be ready at each of these positions."""
     check_us: list[float] = field(default_factory=list)
@@ -168,36 +168,6 @@ class Sizes:
 
 
 DEFAULT_SIZES = Sizes(n_files=50, n_positions=300, n_mutants=300)
-
-
-class BuiltIn:
-    """The acceptor of this version."""
-
-    def __init__(self) -> None:
-        from treefill import _kernels  # the command line starts without it
-
-        self._kernels: Any = _kernels
-        if not hasattr(_kernels, "Acceptor"):
-            raise BadInput("This version has no acceptor: treefill eval grammar has nothing to examine.")
-        self._grammars: dict[str, Any] = {}
-        try:
-            self._at: Callable[..., Matcher | None] | None = importlib.import_module(
-                "treefill.syntax.matcher"
-            ).at
-        except ImportError:  # then it is at work nowhere but at the beginning of a file
-            self._at = None
-
-    def acceptor(self, language: str) -> Acceptor:
-        """At the beginning of an empty file."""
-        if language not in self._grammars:
-            capsule = load(language_by_id(language).grammars[0]).capsule
-            self._grammars[language] = self._kernels.Grammar(capsule)
-        acceptor: Acceptor = self._kernels.Acceptor(self._grammars[language])
-        return acceptor
-
-    def matcher(self, text: str, byte_offset: int, language: str) -> Matcher | None:
-        """At a place of a document."""
-        return self._at(text, byte_offset, language) if self._at else None
 
 
 def examine(
@@ -358,6 +328,11 @@ def _examine_reach(
     if n_taken < len(own):
         marks.n_statements_refused += 1
         marks.note("reach", document, byte_offset + sum(map(len, own[:n_taken])), own[n_taken])
+    elif position.cut and matcher.accept(position.cut.encode()):
+        marks.n_ends += 1
+        if not matcher.can_stop():
+            marks.n_ends_refused += 1
+            marks.note("ends", document, byte_offset, position.cut.encode())
 
 
 def _character_start(pieces: Sequence[bytes], number: int) -> int:

@@ -33,7 +33,7 @@ EXACT_HEAD = (
     *("mutants", "of them clean", "wrongly accepted", "wrongly refused", "gave up"),
 )
 REACH_HEAD = (
-    *("language", "positions", "at work", "statements", "own text refused"),
+    *("language", "positions", "at work", "statements", "own text refused", "ends", "ends refused"),
     *("set-up ms p50", "p99", "a token µs p50", "p99"),
 )
 
@@ -290,6 +290,8 @@ def _reach_cells(marks: GrammarMarks) -> tuple[str, ...]:
         _percent_or_none(marks.reach),
         str(marks.n_statements),
         _percent_or_none(marks.own_refused),
+        str(marks.n_ends),
+        str(marks.n_ends_refused),
         _number_or_none(percentile(marks.setup_ms, 50), 2),
         _number_or_none(percentile(marks.setup_ms, 99), 2),
         _number_or_none(percentile(marks.check_us, 50), 1),
