@@ -286,7 +286,13 @@ void Acceptor::end_extra(const Version& version, Versions& versions) {
 }
 
 Stack Acceptor::reduce(Stack stack, const ParseAction& action) {
-  if (grammar_->policy.refuses_reduction(action.reduce.symbol, action.reduce.child_count)) return kNoStack;
+  if (const auto* parts = grammar_->policy.needed_parts_of(action.reduce.symbol)) {
+    Stack part = stack;
+    unsigned n_left = action.reduce.child_count;
+    for (; n_left > 0 && part != kNoStack && !parts->contains(stacks_.state(part)); --n_left)
+      part = stacks_.below(part);
+    if (n_left == 0) return kNoStack;
+  }
   const Stack below = stacks_.pop(stack, action.reduce.child_count);
   if (below == kNoStack) return kNoStack;
   const StateId next = language_.next_state(stacks_.state(below), action.reduce.symbol);

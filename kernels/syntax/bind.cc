@@ -69,7 +69,7 @@ void bind(nb::module_& m) {
   nb::class_<PolicyText>(m, "Policy")
       .def(nb::init<>())
       .def_rw("refused_pairs", &PolicyText::refused_pairs)
-      .def_rw("refused_reductions", &PolicyText::refused_reductions)
+      .def_rw("needed_parts", &PolicyText::needed_parts)
       .def_rw("needs_enclosing", &PolicyText::needs_enclosing)
       .def_rw("json_numbers", &PolicyText::json_numbers)
       .def_rw("is_strict", &PolicyText::is_strict);

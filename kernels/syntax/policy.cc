@@ -14,23 +14,26 @@ std::vector<Symbol> symbols_named(const Language& language, const std::string& n
   return symbols;
 }
 
+// Adds the states that a stack is in right after a symbol of that name.
+void add_states_after(const Language& language, const std::string& name, std::unordered_set<StateId>& states) {
+  for (Symbol symbol : symbols_named(language, name))
+    for (uint32_t state = 1; state < language.state_count(); ++state) {
+      const StateId next = language.next_state(static_cast<StateId>(state), symbol);
+      if (next != 0 && next != state) states.insert(next);
+    }
+}
+
 }  // namespace
 
 Policy::Policy(const Language& language, const PolicyText& text) : is_strict_(text.is_strict) {
   for (const auto& [before, after] : text.refused_pairs)
     for (Symbol one : symbols_named(language, before))
       for (Symbol other : symbols_named(language, after)) pairs_.insert(static_cast<uint32_t>(one) << 16 | other);
-  for (const auto& [name, n_children] : text.refused_reductions)
-    for (Symbol symbol : symbols_named(language, name))
-      reductions_.insert(static_cast<uint32_t>(symbol) << 8 | static_cast<uint8_t>(n_children));
+  for (const auto& [name, parts] : text.needed_parts)
+    for (Symbol rule : symbols_named(language, name))
+      for (const std::string& part : parts) add_states_after(language, part, parts_[rule]);
   for (const auto& [name, around] : text.needs_enclosing)
-    for (Symbol symbol : symbols_named(language, name))
-      for (Symbol opener : symbols_named(language, around)) {
-        if (opener >= language.token_count()) continue;
-        for (uint32_t state = 1; state < language.state_count(); ++state)
-          if (const StateId next = language.next_state(static_cast<StateId>(state), opener))
-            homes_[symbol].insert(next);
-      }
+    for (Symbol symbol : symbols_named(language, name)) add_states_after(language, around, homes_[symbol]);
   for (const std::string& name : text.json_numbers)
     for (Symbol symbol : symbols_named(language, name)) json_numbers_.insert(symbol);
 }

@@ -19,8 +19,8 @@ namespace treefill::syntax {
 struct PolicyText {
   // A token that may not come right after another: ":" and "_newline" are a block without a body.
   std::vector<std::pair<std::string, std::string>> refused_pairs;
-  // A rule with so few children as the language does not allow: a `try_statement` of 3 has no handler.
-  std::vector<std::pair<std::string, int>> refused_reductions;
+  // A rule and the parts of which it must have one: a `try_statement` without a handler is none.
+  std::vector<std::pair<std::string, std::vector<std::string>>> needed_parts;
   // A token that is at home only inside what another one began: `case` inside `switch`.
   std::vector<std::pair<std::string, std::string>> needs_enclosing;
   // Tokens that are JSON's numbers: no leading zero, and digits on both sides of a point.
@@ -39,8 +39,11 @@ class Policy {
   bool refuses_pair(Symbol before, Symbol symbol) const {
     return !pairs_.empty() && pairs_.contains(static_cast<uint32_t>(before) << 16 | symbol);
   }
-  bool refuses_reduction(Symbol symbol, uint8_t n_children) const {
-    return !reductions_.empty() && reductions_.contains(static_cast<uint32_t>(symbol) << 8 | n_children);
+  // The states of which one must be among a rule's own when it is whole; null where it may have any.
+  const std::unordered_set<StateId>* needed_parts_of(Symbol rule) const {
+    if (parts_.empty()) return nullptr;
+    const auto found = parts_.find(rule);
+    return found == parts_.end() ? nullptr : &found->second;
   }
   // The states of which one must lie on the stack for `symbol` to be taken; null where any stack will do.
   const std::unordered_set<StateId>* home_of(Symbol symbol) const {
@@ -53,7 +56,7 @@ class Policy {
 
  private:
   std::unordered_set<uint32_t> pairs_;
-  std::unordered_set<uint32_t> reductions_;
+  std::unordered_map<Symbol, std::unordered_set<StateId>> parts_;
   std::unordered_map<Symbol, std::unordered_set<StateId>> homes_;
   std::unordered_set<Symbol> json_numbers_;
   bool is_strict_ = false;

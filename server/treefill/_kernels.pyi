@@ -109,7 +109,7 @@ class Policy:
     """What a language refuses and its grammar takes, symbols by their names in the grammar."""
 
     refused_pairs: list[tuple[str, str]]
-    refused_reductions: list[tuple[str, int]]
+    needed_parts: list[tuple[str, list[str]]]
     needs_enclosing: list[tuple[str, str]]
     json_numbers: list[str]
     is_strict: bool

@@ -51,6 +51,26 @@ class Sampling:
     """The same seed, prompt and model draw the same tokens."""
 
 
+class Guard(Protocol):
+    """Says which bytes may come next; what it knows them by is its own affair. It follows one generation."""
+
+    def allows(self, more: bytes) -> bool:
+        """Whether `more` may come after what was accepted."""
+        ...
+
+    def accept(self, more: bytes) -> bool:
+        """Take `more`; False, and nothing taken, where it may not come next."""
+        ...
+
+    def rollback(self, n: int) -> None:
+        """Take the last `n` accepted pieces back."""
+        ...
+
+    def can_stop(self) -> bool:
+        """Whether the text may end after what was accepted."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
     """One prompt to be continued."""
@@ -75,6 +95,8 @@ class GenerateRequest:
     """After so many seconds no further token is begun; what there is then is the answer."""
     is_begun_whole: bool = False
     """True where the model ended by itself after `begun`: nothing is evaluated."""
+    guard: Guard | None = None
+    """Asked before a token is taken, and of the end before the model may end. It stands where `forced` ends."""
 
 
 class Finish(StrEnum):
@@ -90,6 +112,8 @@ class Finish(StrEnum):
     """The request's flag was set."""
     UNHEALABLE = "unhealable"
     """No token of the vocabulary spells the forced bytes."""
+    DEAD_END = "dead-end"
+    """None of the likeliest tokens may come next, nor after one step back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +134,12 @@ class Generation:
     ttft_ms: float
     """From the call to the first token chosen."""
     total_ms: float
+    n_guarded: int = 0
+    """Tokens that were chosen under the guard's eyes."""
+    n_refused_first: int = 0
+    """Those of them for which it refused the model's first choice."""
+    n_undone: int = 0
+    """Tokens taken back because nothing could come after them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 from treefill.engine.api import CancelFlag, Finish, GenerateRequest, Generation, TokenId, Vocabulary
 from treefill.engine.backend import Logits
 from treefill.engine.healing import PrefixIndex
-from treefill.engine.sampler import choose
+from treefill.engine.sampler import candidates, choose
 from treefill.engine.session import Session
 from treefill.errors import EngineError
 
@@ -42,9 +42,9 @@ class Generator:
             self._session.forget()
         for begun in request.begun:
             spelled = self._vocabulary.token_bytes(begun)
-            if not run.fits(spelled):  # something else was typed than was begun
+            # Something else was typed than was begun, or it may not be written here.
+            if not run.fits(spelled) or not run.append(begun, spelled):
                 break
-            run.append(begun, spelled)
         is_whole = request.is_begun_whole and len(run.ids) == len(request.begun)
         ids = (*request.prompt_ids, *run.ids)
         n_reused = self._session.reuse(ids, request.cache_salt)
@@ -55,8 +55,11 @@ class Generator:
             logits = self._session.prefill(ids[n_reused:], cancel)
         while logits is not None and not cancel.is_cancelled:
             token = self._choose(logits, run)
+            if token is None and run.can_step_back:
+                logits = self._step_back(run, cancel)
+                continue
             if token is None:
-                finish = Finish.UNHEALABLE
+                finish = Finish.UNHEALABLE if run.remaining else Finish.DEAD_END
                 break
             if token in self._vocabulary.end_ids:
                 finish = Finish.END
@@ -79,13 +82,26 @@ class Generator:
         return Finish.LENGTH if is_full or is_late else None
 
     def _choose(self, logits: Logits, run: "_Run") -> TokenId | None:
-        """The next token, or None when no token spells the bytes that are still forced."""
+        """The next token, or None when none spells the bytes that are still forced or may come next."""
         allowed = self._index.allowed(run.remaining) if run.remaining else None
         if allowed is not None and not len(allowed):
             return None
         logits[self._never] = -np.inf
         logits[self._vocabulary.n_tokens :] = -np.inf
-        return choose(logits, run.request.sampling, run.random, allowed)
+        if run.request.guard is None:
+            return choose(logits, run.request.sampling, run.random, allowed)
+        for number, token in enumerate(candidates(logits, run.request.sampling, run.random, allowed)):
+            if token != run.undone and run.may_take(token, self._vocabulary):
+                run.note_choice(is_first=number == 0)
+                return token
+        return None
+
+    def _step_back(self, run: "_Run", cancel: CancelFlag) -> Logits | None:
+        """Take the last token back, and the logits from which another one is to be chosen."""
+        run.take_back()
+        ids = (*run.request.prompt_ids, *run.ids)
+        n_reused = self._session.reuse(ids, run.request.cache_salt)
+        return self._session.prefill(ids[n_reused:], cancel)
 
 
 class _Run:
@@ -100,22 +116,71 @@ class _Run:
         self.n_new = 0
         self.n_evaluated = 0
         self.started = started
+        self.undone: TokenId | None = None
+        """What was taken back at this place, and is not to be chosen again."""
+        self._undone_at = -1
+        self._n_guarded = 0
+        self._n_refused_first = 0
+        self._n_undone = 0
         self._first: float | None = None
         self._decoder = _Utf8Decoder(errors="replace")
+        self._before_last: tuple[str, tuple[bytes, int]] | None = None
+        """Text and decoder before the last token, where that may be taken back."""
 
     def fits(self, spelled: bytes) -> bool:
         """True where the token spells what is still forced, or a beginning of it, or goes on from it."""
         n_both = min(len(self.remaining), len(spelled))
         return self.remaining[:n_both] == spelled[:n_both]
 
-    def append(self, token: TokenId, spelled: bytes) -> None:
-        self._first = self._first or time.perf_counter()
-        self.ids.append(token)
+    def may_take(self, token: TokenId, vocabulary: Vocabulary) -> bool:
+        """Whether the guard has nothing against a token; against nothing at all it never has."""
+        guard = self.request.guard
+        if guard is None:
+            return True
+        if token in vocabulary.end_ids:
+            return not self.text or guard.can_stop()
+        more = vocabulary.token_bytes(token)[len(self.remaining) :]
+        return not more or guard.allows(more)
+
+    def append(self, token: TokenId, spelled: bytes) -> bool:
+        """Take a token; False, and nothing taken, where the guard is against it."""
         n_forced = min(len(self.remaining), len(spelled))
+        more = spelled[n_forced:]
+        if more and self.request.guard is not None and not self.request.guard.accept(more):
+            return False
+        self._first = self._first or time.perf_counter()
+        self._before_last = (self.text, self._decoder.getstate()) if n_forced == 0 else None
+        self.undone = None
+        self.ids.append(token)
         self.remaining = self.remaining[n_forced:]
-        if len(spelled) > n_forced or n_forced == 0:
+        if more or n_forced == 0:
             self.n_new += 1
-        self.text += self._decoder.decode(spelled[n_forced:])
+        self.text += self._decoder.decode(more)
+        return True
+
+    @property
+    def can_step_back(self) -> bool:
+        """True where the last token is a new one, and none was taken back at its place before."""
+        is_new = self._before_last is not None and self.request.guard is not None
+        return is_new and len(self.ids) - 1 != self._undone_at
+
+    def take_back(self) -> None:
+        """Undo the last `append`."""
+        if self._before_last is None or self.request.guard is None:
+            raise EngineError("There is no token to take back.")
+        self.request.guard.rollback(1)
+        self.text, state = self._before_last
+        self._decoder.setstate(state)
+        self._before_last = None
+        self.undone = self.ids.pop()
+        self._undone_at = len(self.ids)
+        self.n_new -= 1
+        self._n_undone += 1
+
+    def note_choice(self, is_first: bool) -> None:
+        """Count a token that was chosen under the guard's eyes."""
+        self._n_guarded += 1
+        self._n_refused_first += not is_first
 
     def generation(self, finish: Finish, n_reused: int) -> Generation:
         now = time.perf_counter()
@@ -129,4 +194,7 @@ class _Run:
             n_evaluated=self.n_evaluated,
             ttft_ms=((self._first or now) - self.started) * 1000,
             total_ms=(now - self.started) * 1000,
+            n_guarded=self._n_guarded,
+            n_refused_first=self._n_refused_first,
+            n_undone=self._n_undone,
         )

@@ -1,5 +1,8 @@
 """Choosing the next token from the logits: greedy, or drawn after temperature, top-k and top-p."""
 
+from collections.abc import Iterator
+from itertools import islice
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,18 +12,50 @@ from treefill.engine.backend import Logits
 Ids = NDArray[np.int64]
 
 
+MAX_CANDIDATES = 256
+"""So many tokens are offered for one place; a model that wants none of them there has nothing to say."""
+
+
+def candidates(
+    logits: Logits, sampling: Sampling, random: np.random.Generator, allowed: Ids | None = None
+) -> Iterator[TokenId]:
+    """Token ids in the order in which they would be chosen, each in case those before it may not be taken.
+
+    Among `allowed` where given (ascending ids, at least one). Greedy, the first that may be taken is the one of the
+    highest logit that may: what masking all others would give. Drawn, the ones that temperature, top-k and top-p leave
+    of the model's own distribution are drawn without putting back, which is the law of that distribution given that
+    the token may be taken; when all of them are used up, the others come by their logits.
+    """
+    scores = logits if allowed is None else logits[allowed]
+    for position in islice(_positions(scores, sampling, random), MAX_CANDIDATES):
+        if scores[position] == -np.inf:
+            return
+        yield position if allowed is None else int(allowed[position])
+
+
 def choose(
     logits: Logits, sampling: Sampling, random: np.random.Generator, allowed: Ids | None = None
 ) -> TokenId:
     """One token id, among `allowed` where given (ascending ids, at least one)."""
-    scores = logits if allowed is None else logits[allowed]
-    position = int(scores.argmax()) if sampling.temperature <= 0 else _draw(scores, sampling, random)
-    return position if allowed is None else int(allowed[position])
+    return next(candidates(logits, sampling, random, allowed))
 
 
-def _draw(scores: Logits, sampling: Sampling, random: np.random.Generator) -> int:
+def _positions(scores: Logits, sampling: Sampling, random: np.random.Generator) -> Iterator[int]:
+    if sampling.temperature <= 0:
+        yield int(scores.argmax())
+        yield from _largest(scores, MAX_CANDIDATES)[1:].tolist()
+        return
     kept = _likeliest(scores, sampling)
-    return int(kept[random.choice(len(kept), p=_softmax(scores[kept], sampling.temperature))])
+    weights = _softmax(scores[kept], sampling.temperature)
+    for _ in range(min(len(kept), MAX_CANDIDATES)):
+        total = weights.sum()
+        if not total > 0:
+            break
+        drawn = int(random.choice(len(kept), p=weights / total))
+        weights[drawn] = 0
+        yield int(kept[drawn])
+    others = _largest(scores, min(len(scores), len(kept) + MAX_CANDIDATES))
+    yield from others[~np.isin(others, kept)].tolist()
 
 
 def _likeliest(scores: Logits, sampling: Sampling) -> Ids:

@@ -47,8 +47,8 @@ class Grammar:
     """The model in `kernels/syntax/scanners/` that stands for its external scanner; empty: the scanner is asked."""
     refused_pairs: tuple[tuple[str, str], ...] = ()
     """Tokens that the language does not allow next to each other, though the grammar does."""
-    refused_reductions: tuple[tuple[str, int], ...] = ()
-    """Rules with so few children as the language does not allow, though the grammar does."""
+    needed_parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Rules, and the parts of which they must have one, though the grammar can do without."""
     needs_enclosing: tuple[tuple[str, str], ...] = ()
     """Tokens that are at home only inside what another one began, though the grammar takes them anywhere."""
     json_numbers: tuple[str, ...] = ()

@@ -177,7 +177,7 @@ def policy_of(grammar: Grammar) -> _kernels.Policy:
     """What the language refuses and the grammar takes."""
     policy = _kernels.Policy()
     policy.refused_pairs = list(grammar.refused_pairs)
-    policy.refused_reductions = list(grammar.refused_reductions)
+    policy.needed_parts = [(rule, list(parts)) for rule, parts in grammar.needed_parts]
     policy.needs_enclosing = list(grammar.needs_enclosing)
     policy.json_numbers = list(grammar.json_numbers)
     policy.is_strict = True

@@ -82,19 +82,18 @@ def _by_brackets(before: bytes, after: bytes, language: Language) -> Skeleton:
         if not scope.opener or scope.opener in known.openers
     ]
     stand_ins = tuple(stand_in.encode() for stand_in in known.stand_ins)
-    beginnings = []
+    beginnings: list[tuple[bytes, ...]] = []
     for outer, inner in zip(scopes, scopes[1:], strict=False):
         starts = [
             start
             for start in _statement_starts(outer, before, language)
             if inner.body - MAX_BEGINNING_BYTES <= start <= inner.opened_at
         ]
-        own = _readings((before[start : inner.body] for start in reversed(starts[-N_STARTS:])), language)
+        readings = _readings((before[start : inner.body] for start in reversed(starts[-N_STARTS:])), language)
         if inner.opener == "#":
-            own = [before[inner.opened_at : inner.body], b""]
-            beginnings.append(tuple(own))
+            beginnings.append((before[inner.opened_at : inner.body], b""))
         else:
-            beginnings.append((*own, *stand_ins))
+            beginnings.append((*readings, *stand_ins))
     starts = _statement_starts(scopes[-1], before, language)
     near = [start for start in starts if at - start <= MAX_STATEMENTS_BYTES]
     last = [start for start in starts[-1:] if at - start <= MAX_STATEMENT_BYTES]
