@@ -42,7 +42,7 @@ def _checked(
     baseline = Baseline.of(code_of(document), offset, language, document.path, dict(request.grammars))
     if isinstance(baseline, str):
         return item, SyntaxFinding(unchecked=baseline)
-    finding = SyntaxFinding(baseline.grammar.name, baseline.n_faults)
+    finding = SyntaxFinding(baseline.grammar.name, baseline.n_faults, note=baseline.grammar.note)
     whole = _verdict(baseline, item, offset)
     if whole.unknown:
         return item, replace(finding, unchecked=whole.unknown)

@@ -161,6 +161,8 @@ class SyntaxFinding:
     """What was therefore taken off its end."""
     unchecked: str = ""
     """Why it could not be checked, as one sentence; empty where it could."""
+    note: str = ""
+    """What is odd about the grammar, as one sentence; empty where nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
