@@ -169,10 +169,10 @@ def a_row(offset: int, arm: str, text: str, **fields: object) -> ValidityRow:
 ROWS = [
     a_row(1, "off", "f(1)", added_errors=2),
     a_row(1, "parse", ""),
-    a_row(1, "full", "f(12)", n_checked=8, n_refused_first=2),
+    a_row(1, "full", "f(12)", n_guarded=8, n_refused_first=2),
     a_row(2, "off", "abcd"),
     a_row(2, "parse", "abcd"),
-    a_row(2, "full", "abcd", n_checked=2, ms=20_000.0),
+    a_row(2, "full", "abcd", n_guarded=2, ms=20_000.0),
     a_row(3, "off", "asked nowhere else"),
 ]
 

@@ -17,7 +17,7 @@ import numpy as np
 import treefill
 from treefill.completion import Check, CompletionRequest, Declined, Mode, Reason, Suggestion, complete
 from treefill.completion.request import SyntaxFinding
-from treefill.engine.api import CancelFlag, Engine
+from treefill.engine.api import CancelFlag, Engine, Finish
 from treefill.errors import EngineError
 from treefill.evaluation.faults import count_faults, find_faults
 from treefill.evaluation.positions import Position
@@ -66,10 +66,14 @@ class ValidityRow:
     cut: str
     """What the check took off the end."""
     n_new_tokens: int
-    n_checked: int
-    """Tokens that a check was asked about while they were chosen."""
+    n_guarded: int
+    """Tokens that were chosen under a check's eyes."""
     n_refused_first: int
     """Among them, those where the model's first choice was refused."""
+    n_undone: int
+    """Tokens taken back because nothing could come after them."""
+    finish: str
+    """Why the generation ended; empty where there was none."""
     ms: float
     """From the request to its answer, the prompt already evaluated."""
 
@@ -118,6 +122,9 @@ class ValiditySummary:
     n_faults_inside: int
     refused_first: float | None
     """Share of the checked tokens where the model's first choice was refused."""
+    n_dead_ends: int
+    """Generations that ended because nothing likely could come next."""
+    n_undone: int
     ms_p50: float
     n_slow: int
     """Requests of more than ten seconds."""
@@ -248,8 +255,10 @@ def _ask(
         unchecked=finding.unchecked,
         cut=finding.cut,
         n_new_tokens=generation.n_new_tokens if generation else 0,
-        n_checked=getattr(generation, "n_checked", 0),
-        n_refused_first=getattr(generation, "n_refused_first", 0),
+        n_guarded=generation.n_guarded if generation else 0,
+        n_refused_first=generation.n_refused_first if generation else 0,
+        n_undone=generation.n_undone if generation else 0,
+        finish=generation.finish.value if generation else "",
         ms=round(ms, 1),
     )
 
@@ -303,7 +312,7 @@ def _groups(rows: Sequence[ValidityRow], arms: Sequence[str]) -> Iterable[tuple[
 def _summary(language: str, mode: str, by_arm: _ByArm, arm: str) -> ValiditySummary:
     rows = by_arm[arm]
     n_chars, n_first = _n_chars(rows), _n_chars(next(iter(by_arm.values())))
-    n_checked = sum(row.n_checked for row in rows)
+    n_guarded = sum(row.n_guarded for row in rows)
     reasons = Counter(row.declined for row in rows if row.declined is not None)
     return ValiditySummary(
         language=language,
@@ -320,7 +329,9 @@ def _summary(language: str, mode: str, by_arm: _ByArm, arm: str) -> ValiditySumm
         n_breaking=sum(row.added_errors > 0 for row in rows),
         added_errors=sum(row.added_errors for row in rows),
         n_faults_inside=sum(row.n_faults_inside for row in rows),
-        refused_first=sum(row.n_refused_first for row in rows) / n_checked if n_checked else None,
+        refused_first=sum(row.n_refused_first for row in rows) / n_guarded if n_guarded else None,
+        n_dead_ends=sum(row.finish == Finish.DEAD_END for row in rows),
+        n_undone=sum(row.n_undone for row in rows),
         ms_p50=float(np.median([row.ms for row in rows])),
         n_slow=sum(row.ms > SLOW_MS for row in rows),
     )
