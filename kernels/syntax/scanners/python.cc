@@ -433,22 +433,34 @@ class PythonScanner : public ScannerModel {
       const size_t tab = indentation.rfind('\t');
       const bool is_mixed =
           space != std::string_view::npos && tab != std::string_view::npos && tab >= n_shared && space < tab;
-      return !is_mixed && (shared.empty() || is_indentation(before, shared));
+      return !is_mixed && (shared.empty() || !is_other(before, shared, column));
     }
 
-    // Is there a line that begins with just that?
-    static bool is_indentation(std::string_view lines, std::string_view indentation) {
-      while (!lines.empty()) {
+    // Did the block's lines so far have another one, and no line at all this one? The lines are read backwards, those
+    // inside brackets and strings like all others, so what they show of another indentation is doubted.
+    static bool is_other(std::string_view lines, std::string_view indentation, uint32_t column) {
+      bool is_doubtful = false;
+      bool is_in_block = true;
+      while (!lines.empty() && (is_in_block || is_doubtful)) {
         lines.remove_suffix(1);  // the line feed
         const size_t line_feed = lines.rfind('\n');
-        const size_t start = line_feed == std::string_view::npos ? 0 : line_feed + 1;
-        const std::string_view line = lines.substr(start);
-        const bool is_longer = line.size() > indentation.size() && line.starts_with(indentation);
-        if (is_longer && std::string_view(" \t\r\f").find(line[indentation.size()]) == std::string_view::npos)
-          return true;
-        lines = lines.substr(0, start);
+        const std::string_view line = lines.substr(line_feed == std::string_view::npos ? 0 : line_feed + 1);
+        lines.remove_suffix(line.size());
+        const size_t length = std::min(line.find_first_not_of(" \t"), line.size());
+        const bool is_blank = length == line.size() || std::string_view("\r\f\\#").find(line[length]) != line.npos;
+        if (is_blank) continue;
+        const std::string_view its = line.substr(0, length);
+        if (its == indentation) return false;
+        const uint32_t width = width_of(its);
+        is_doubtful |= is_in_block && width == column;
+        is_in_block = is_in_block && width >= column;
       }
-      return false;
+      return is_doubtful;
+    }
+
+    static uint32_t width_of(std::string_view indentation) {
+      const auto n_tabs = static_cast<uint32_t>(std::count(indentation.begin(), indentation.end(), '\t'));
+      return n_tabs * kTab + static_cast<uint32_t>(indentation.size()) - n_tabs;
     }
 
     const Question& question_;
