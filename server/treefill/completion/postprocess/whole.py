@@ -16,7 +16,7 @@ _WORD_END = re.compile(r"[\w)\]}\"'](?![\w(\[.\"'])")
 def cut_to_whole(item: Item, setting: Setting) -> Item | Drop:
     """The text up to where the stop rule ends it, without a last line that the model did not finish."""
     text = item.text
-    stop = find_stop(text, setting.mode, setting.situation, setting.max_lines)
+    stop = find_stop(text, setting.mode, setting.situation, setting.max_lines, setting.may_end)
     if stop is not None:
         is_loop = stop == find_loop(text)
         whole = _until_line_end(text, stop) if is_loop else text[:stop]
@@ -27,7 +27,7 @@ def cut_to_whole(item: Item, setting: Setting) -> Item | Drop:
     if setting.finish is not Finish.LENGTH:
         return item
     lines, newline, _ = text.rpartition("\n")
-    is_multi_line = newline and lines.strip() and setting.mode is Mode.BLOCK
+    is_multi_line = newline and lines.strip()
     whole = _until_closed(lines, setting.situation) if is_multi_line else _sane_part(text, setting.situation)
     return item.with_text(whole) if whole.strip() else _incomplete(is_loop=False)
 
