@@ -158,9 +158,8 @@ def a_row(offset: int, arm: str, text: str, **fields: object) -> ValidityRow:
         text,
         *(0,) * 4,
         *("",) * 3,
-        3,
-        0,
-        0,
+        *(3, 0, 0, 0),
+        "end",
         9.0,
     )
     return replace(row, **fields)  # type: ignore[arg-type]
