@@ -30,7 +30,15 @@ ONLY_IN = {
 MAY_IMPORT = {
     "text": {"errors"},
     "syntax": {"errors", "syntax", "_kernels"},
-    "completion": {"errors", "text", "syntax.languages", "syntax.baseline", "syntax.matcher", "engine.api", "completion"},
+    "completion": {
+        "errors",
+        "text",
+        "syntax.languages",
+        "syntax.baseline",
+        "syntax.matcher",
+        "engine.api",
+        "completion",
+    },
     "engine": {"errors", "engine", "_kernels"},
     "engine/native": {"errors", "engine", "models", "_kernels"},
     "engine/torch_backend": {"errors", "engine", "models"},

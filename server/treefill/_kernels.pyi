@@ -131,7 +131,7 @@ class Acceptor:
 
     def __init__(self, grammar: Grammar) -> None: ...
     def allows(self, more: bytes, n_back: int = 0) -> bool:
-        """Whether the text, its last `n_back` pieces left out, is a beginning with `more` after it; it stays as it is."""
+        """Whether the text, its last `n_back` pieces left out, is a beginning with `more` after it; it stays."""
     def accept(self, more: bytes) -> bool:
         """The same, and `more` becomes part of the text, whatever the answer."""
     def rollback(self, n: int) -> None:

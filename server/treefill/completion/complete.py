@@ -81,7 +81,9 @@ def carry_out(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
         return Declined(Reason.CANCELLED, "A newer request took over.", generation, plan.anchor, explanation)
 
     names = plan.layout.names if plan.layout else ()
-    setting = Setting(plan.situation, plan.mode, plan.request.max_lines, generation.finish, names, guarded.may_end)
+    setting = Setting(
+        plan.situation, plan.mode, plan.request.max_lines, generation.finish, names, guarded.may_end
+    )
     result, steps = postprocess(generation.text, setting)
     watch.lap("postprocess")
     explanation = replace(explain(plan), raw_text=generation.text, steps=steps, timings_ms=watch.timings_ms)

@@ -1,14 +1,19 @@
 """The grammar at the cursor, asked while the model writes (`syntax/matcher.py`), or the reason why it is not."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from treefill.completion.notebook import code_of
 from treefill.completion.request import Check, CompletionRequest
 from treefill.completion.situation import Situation
 from treefill.completion.stop import MayEnd, anywhere
 from treefill.errors import GrammarError
-from treefill.syntax.matcher import Matcher, OutOfReach, matcher_at
+
+if TYPE_CHECKING:
+    from treefill.syntax.matcher import Matcher
 
 N_REMEMBERED_ENDS = 256
 
@@ -32,6 +37,9 @@ def guard_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded
     """The guard of a request. A completion does not fail because it has none."""
     if request.check is not Check.FULL:
         return Guarded()
+    # Loaded when it is first needed: the command line and a core that waits do without.
+    from treefill.syntax.matcher import OutOfReach, matcher_at
+
     try:
         found = matcher_at(
             code_of(request.document),

@@ -22,7 +22,7 @@ class BuiltIn:
     def matcher(self, text: str, byte_offset: int, language: str) -> Matcher | None:
         """At a place of a document."""
         offset = len(text.encode()[:byte_offset].decode())
-        matcher = matcher_at(text, offset, language_by_id(language), _loaded(language))
+        matcher = matcher_at(text, offset, language_by_id(language), _loaded(language).name)
         return None if isinstance(matcher, OutOfReach) else matcher
 
 

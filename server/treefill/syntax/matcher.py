@@ -78,9 +78,7 @@ class Matcher:
         middle += self._skeleton.body_for(middle)
         right = self._skeleton.right
         n_again = [n for n in range(1, min(len(right), len(middle), 8) + 1) if middle.endswith(right[:n])]
-        return any(
-            self._is_whole(middle + rest[n:]) for n in (0, *reversed(n_again)) for rest in self._rests
-        )
+        return any(self._is_whole(middle + rest[n:]) for n in (0, *reversed(n_again)) for rest in self._rests)
 
     def forced(self, limit: int = 32) -> bytes:
         """The bytes that must come next, as far as there is but one way on."""

@@ -27,7 +27,8 @@ def cut_to_whole(item: Item, setting: Setting) -> Item | Drop:
     if setting.finish is not Finish.LENGTH:
         return item
     lines, newline, _ = text.rpartition("\n")
-    is_multi_line = newline and lines.strip()
+    is_whole_lines = setting.mode is Mode.BLOCK or not setting.may_end(text.partition("\n")[0])
+    is_multi_line = newline and lines.strip() and is_whole_lines
     whole = _until_closed(lines, setting.situation) if is_multi_line else _sane_part(text, setting.situation)
     return item.with_text(whole) if whole.strip() else _incomplete(is_loop=False)
 
