@@ -24,7 +24,7 @@ def complaint(buffer: str, said: str, language_id: str) -> str:
     ("buffer", "said", "word"),
     [
         ("def f():\n‸\nx = 1\n", "x = 2", "indented block"),
-        ("x = 1\n‸\ny = 2\n", "def f():", "indented block"),
+        ("x = 1\n‸\ny = 2\n", "def f():\nz = 1", "indented block"),
         ("if a:\n        b\n‸\n", "    c", "unindent"),
         ("if a:\n        b\n‸\n", "\tc", "inconsistent use of tabs"),
         ("x = 1\n‸", "    y = 2", "unexpected indent"),
