@@ -104,3 +104,33 @@ class Decoder:
         block. The GIL is released. The first byte of `cancel` is read before each layer: when it is not 0, returns
         False, and nothing was appended. Raises `ValueError` for what does not fit together.
         """
+
+class Grammar:
+    """A compiled tree-sitter grammar, and what was recovered of its lexers."""
+
+    def __init__(self, capsule: object) -> None:
+        """`capsule` is what a wheel's `language()` returns. Raises `ValueError` for tables of an unknown version."""
+
+    @property
+    def external_states(self) -> list[list[bool]]:
+        """The sets of external tokens that its scanner is asked for, a flag a token."""
+
+def scan_with_model(
+    name: str,
+    valid: list[bool],
+    memory: bytes,
+    text: bytes,
+    position: int,
+    is_whole: bool,
+    is_strict: bool = False,
+    is_statement_start: bool = False,
+    is_outside_brackets: bool = False,
+) -> tuple[bool, int, bool, bool, bool, int, int, bytes]:
+    """What a scanner's model says (kernels/syntax/scanner_model.h): undecided, possible, may decline, refused, found,
+    token, end, memory. Raises `ValueError` for a name that none has.
+    """
+
+def scan_with_grammar(
+    grammar: Grammar, valid: list[bool], memory: bytes, text: bytes, position: int, is_whole: bool
+) -> tuple[bool, int, bool, bool, bool, int, int, bytes]:
+    """What the scanner itself says: the same, but that it knows nothing of what is possible and refuses nothing."""

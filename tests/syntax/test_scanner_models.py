@@ -27,7 +27,9 @@ from treefill._kernels import Grammar, scan_with_grammar, scan_with_model
 ROOT = Path(__file__).parents[2]
 N_CASES = 1500  # a scanner, in a unit test
 N_CONTINUATIONS = 4
-SECONDS = float(os.environ.get("TREEFILL_FUZZ_SECONDS", "0"))  # read here: tests see no settings of the user's
+SECONDS = float(
+    os.environ.get("TREEFILL_FUZZ_SECONDS", "0")
+)  # read here: tests see no settings of the user's
 SEED = os.environ.get("TREEFILL_FUZZ_SEED", "")
 
 
@@ -58,8 +60,8 @@ class Scanner:
 
 
 SPACE = [b" ", b" ", b"\n", b"\n", b"\r\n", b"\t", b"    ", b"\n    ", b"\n  ", b"\n\t", b"\f", b"\v", b"\r"]
-STRANGE = [b"\0", "é".encode(), "Ā".encode(), " ".encode(), " ".encode(), "　".encode(), "𝔘".encode()]
-STRANGE += [b"\xff", b"\xe2", b"\x80", b"\xe2\x80", b"\xf0\x9d", "﻿".encode(), "ª".encode()]
+STRANGE = [character.encode() for character in "\0éĀª𝔘\u2028\u2028\u2029\u00a0\u0085\u1680\u3000\ufeff"]
+STRANGE += [b"\xff", b"\xe2", b"\x80", b"\xe2\x80", b"\xf0\x9d"]
 SCRIPT = (
     "` ${ $ { } \\ \\n ? ?. ?? ?.5 ?.x : , ) ( [ < > & = => = == / // /* */ * ** /*x*/ //x i in inx instanceof "
     "instanceofx instance - -- + ++ ! != !x . .5 .x ; a x1 <!-- <!- --> -> % ^ | @ # </ <a> 'a' text 5"
@@ -68,8 +70,8 @@ SCANNERS = {
     "python": Scanner(
         "python",
         tree_sitter_python.language,
-        "' ' \" \" ''' \"\"\" ` f' f\" rb' r\" b' br''' F\"\"\" t' u' fr\"\"\" x if: : = { { } } {{ }} \\ \\\\ \\n \\N \\u "
-        "\\' \\\" \\x # #c # ( ) [ ] except else 1",
+        "' ' \" \" ''' \"\"\" ` f' f\" rb' r\" b' br''' F\"\"\" t' u' fr\"\"\" x if: : = { { } } {{ }} \\ \\\\ \\n "
+        "\\N \\u \\' \\\" \\x # #c # ( ) [ ] except else 1",
         "*.py",
         b"\0\0",
     ),
@@ -77,7 +79,10 @@ SCANNERS = {
     "typescript": Scanner("typescript", tree_sitter_typescript.language_typescript, SCRIPT, "*.ts"),
     "tsx": Scanner("typescript", tree_sitter_typescript.language_tsx, SCRIPT, "*.ts"),
     "cpp": Scanner(
-        "cpp", tree_sitter_cpp.language, 'R"( R"x( )" )x" )x )xy" R"xy( )) ( ) " x y xy \\ 0123456789 abc', "*.cc"
+        "cpp",
+        tree_sitter_cpp.language,
+        'R"( R"x( )" )x" )x )xy" R"xy( )) ( ) " x y xy \\ 0123456789 abc',
+        "*.cc",
     ),
     "sql": Scanner(
         "sql", tree_sitter_sql.language, "$ $ $$ $$ $a$ $a$ $ab$ $a b $a 1 $1 ; SELECT ' a b AS", "*.sql"
@@ -147,7 +152,9 @@ class Fuzz:
             else:
                 assert said.possible >> outcome[0] & 1, self.story(valid, memory, text, position, more)
         self.n["cut, undecided"] += said.is_undecided
-        self.n["cut, decided where the scanner saw the end"] += not said.is_undecided and scanners.is_undecided
+        self.n["cut, decided where the scanner saw the end"] += (
+            not said.is_undecided and scanners.is_undecided
+        )
         self.n["cut, decided"] += not said.is_undecided
 
     def question(self) -> tuple[list[bool], bytes, bytes, int]:
@@ -171,7 +178,9 @@ class Fuzz:
         is_cut = self.random.random() < 0.1
         return text[: self.random.randint(0, len(text))] if is_cut else text
 
-    def outcome(self, valid: list[bool], memory: bytes, text: bytes, position: int) -> tuple[int, int, bytes] | None:
+    def outcome(
+        self, valid: list[bool], memory: bytes, text: bytes, position: int
+    ) -> tuple[int, int, bytes] | None:
         return Said(*scan_with_grammar(self.grammar, valid, memory, text, position, True)).outcome
 
     def ask_model(self, valid: list[bool], memory: bytes, text: bytes, position: int, is_whole: bool) -> Said:
@@ -275,6 +284,25 @@ def test_a_stray_line_end_is_refused_only_where_no_bracket_is_known_to_be_open()
 
     assert not answer.is_refused
     assert not answer.is_undecided
+
+
+def test_a_python_text_does_not_end_where_a_block_must_begin() -> None:
+    valid = [token in AFTER_COLON for token in range(12)]
+
+    assert Said(
+        *scan_with_model("python", valid, memory_of([]), b"if x:", 5, True, is_strict=True)
+    ).is_refused
+    assert not Said(*scan_with_model("python", valid, memory_of([]), b"if x:", 5, True)).is_refused
+
+
+@pytest.mark.parametrize("length", [1, 1020, 1021, 1022, 1023, 1024, 2100])
+def test_a_long_sql_tag_is_forgotten_as_the_scanner_forgets_it(length: int) -> None:
+    grammar = Grammar(tree_sitter_sql.language())
+    text = b"$" + b"a" * (length - 1) + b"$ x"
+    valid = [True, False, False]
+    model = Said(*scan_with_model("sql", valid, b"", text, 0, True))
+
+    assert model.outcome == Said(*scan_with_grammar(grammar, valid, b"", text, 0, True)).outcome
 
 
 @pytest.mark.parametrize("n_strings", [0, 1])

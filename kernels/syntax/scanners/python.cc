@@ -405,13 +405,14 @@ class PythonScanner : public ScannerModel {
              !question_.is_statement_start;
     }
 
-    // A line begins at a column where none may.
+    // A line begins at a column where none may, or the text ends where a block must begin.
     bool is_misplaced(const Layout& layout, uint32_t start) const {
+      if (!question_.is_strict || is_recovering_ || is_in_brackets_) return false;
+      if (reader_.is_at_end()) return valid_[kIndent];
       const bool is_statement = has_valid_layout_token() || question_.is_statement_start;
       const bool is_line_start = layout.has_line_feed || question_.position == 0;
-      const bool is_nothing = reader_.is_at_end() || reader_.next() == '#' || !layout.is_plain;
-      if (!question_.is_strict || !is_statement || !is_line_start || is_nothing) return false;
-      if (is_recovering_ || is_in_brackets_) return false;
+      const bool is_certain = layout.is_plain && reader_.next() != '#';
+      if (!is_statement || !is_line_start || !is_certain) return false;
       if (layout.column > memory_.column() && !valid_[kIndent]) return true;
       if (layout.column <= memory_.column() && valid_[kIndent]) return true;
       const uint16_t column = memory_.column_up_to(layout.column);
