@@ -25,7 +25,7 @@ import tree_sitter_typescript
 from treefill._kernels import Grammar, scan_with_grammar, scan_with_model
 
 ROOT = Path(__file__).parents[2]
-N_CASES = 1500  # a scanner, in a unit test
+N_CASES = 1000  # a scanner, in a unit test
 N_CONTINUATIONS = 4
 SECONDS = float(
     os.environ.get("TREEFILL_FUZZ_SECONDS", "0")
