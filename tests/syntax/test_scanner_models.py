@@ -55,7 +55,7 @@ class Scanner:
     pieces: str
     """Texts that matter to it, parted by blanks; its white space is added."""
     files: str
-    """What real files of it are called, in this repository."""
+    """Where this repository has real files for it."""
     fresh: bytes = b""
 
 
@@ -72,26 +72,31 @@ SCANNERS = {
         tree_sitter_python.language,
         "' ' \" \" ''' \"\"\" ` f' f\" rb' r\" b' br''' F\"\"\" t' u' fr\"\"\" x if: : = { { } } {{ }} \\ \\\\ \\n "
         "\\N \\u \\' \\\" \\x # #c # ( ) [ ] except else 1",
-        "*.py",
+        "server/treefill/**/*.py",
         b"\0\0",
     ),
-    "javascript": Scanner("javascript", tree_sitter_javascript.language, SCRIPT, "*.js"),
-    "typescript": Scanner("typescript", tree_sitter_typescript.language_typescript, SCRIPT, "*.ts"),
-    "tsx": Scanner("typescript", tree_sitter_typescript.language_tsx, SCRIPT, "*.ts"),
+    "javascript": Scanner("javascript", tree_sitter_javascript.language, SCRIPT, "extension/src/*.ts"),
+    "typescript": Scanner(
+        "typescript", tree_sitter_typescript.language_typescript, SCRIPT, "extension/src/*.ts"
+    ),
+    "tsx": Scanner("typescript", tree_sitter_typescript.language_tsx, SCRIPT, "extension/src/*.ts"),
     "cpp": Scanner(
         "cpp",
         tree_sitter_cpp.language,
         'R"( R"x( )" )x" )x )xy" R"xy( )) ( ) " x y xy \\ 0123456789 abc',
-        "*.cc",
+        "kernels/**/*.cc",
     ),
     "sql": Scanner(
-        "sql", tree_sitter_sql.language, "$ $ $$ $$ $a$ $a$ $ab$ $a b $a 1 $1 ; SELECT ' a b AS", "*.sql"
+        "sql",
+        tree_sitter_sql.language,
+        "$ $ $$ $$ $a$ $a$ $ab$ $a b $a 1 $1 ; SELECT ' a b AS",
+        "examples/*.sql",
     ),
     "postgres": Scanner(
         "postgres",
         tree_sitter_postgres.language,
         "$ $ $$ $$ $a$ $a$ $ab$ $a b $a_1$ $1 ; SELECT ' a b aaaaaaaaaabbbbbbbbbbaaaaaaaaaabbbbbbbbbb",
-        "*.sql",
+        "examples/*.sql",
     ),
 }
 
@@ -119,8 +124,8 @@ class Fuzz:
         self.states = self.grammar.external_states
         self.random = random.Random(f"{name} {SEED}")
         self.pieces = [piece.encode() for piece in self.scanner.pieces.split()]
-        paths = sorted(path for path in ROOT.rglob(self.scanner.files) if "node_modules" not in path.parts)
-        self.files = [path.read_bytes() for path in paths[:60]]
+        self.files = [path.read_bytes() for path in sorted(ROOT.glob(self.scanner.files))[:60]]
+        assert self.files
         self.memories = [self.scanner.fresh]
         self.n = Counter[str]()
 
@@ -168,7 +173,7 @@ class Fuzz:
         return valid, self.random.choice(self.memories), text, position
 
     def text(self, n_pieces: int) -> bytes:
-        if self.files and self.random.random() < 0.15:
+        if self.random.random() < 0.15:
             file = self.random.choice(self.files)
             start = self.random.randrange(len(file) + 1)
             return file[start : start + self.random.choice([3, 20, 200])]
