@@ -287,7 +287,7 @@ class PythonScanner : public ScannerModel {
       if (is_stray(layout) && !has_valid_layout_token()) return refused();
       if (reader_.is_unknown()) return undecided(layout_tokens(layout), true);
       if (layout.is_blocked) return declined();
-      if (is_misplaced(layout, start)) return refused();
+      if (is_misplaced(layout)) return refused();
 
       if (layout.has_line_end) {
         if (valid_[kIndent] && layout.column > memory_.column())
@@ -405,19 +405,20 @@ class PythonScanner : public ScannerModel {
              !question_.is_statement_start;
     }
 
-    // A line begins at a column where none may.
-    bool is_misplaced(const Layout& layout, uint32_t start) const {
+    // A line begins at a column where none may, or the text ends where a block must begin.
+    bool is_misplaced(const Layout& layout) const {
+      if (!question_.is_strict || is_recovering_ || is_in_brackets_) return false;
+      if (reader_.is_at_end()) return valid_[kIndent];
       const bool is_statement = has_valid_layout_token() || question_.is_statement_start;
       const bool is_line_start = layout.has_line_feed || question_.position == 0;
-      const bool is_nothing = reader_.is_at_end() || reader_.next() == '#' || !layout.is_plain;
-      if (!question_.is_strict || !is_statement || !is_line_start || is_nothing) return false;
-      if (is_recovering_ || is_in_brackets_) return false;
+      const bool is_certain = layout.is_plain && reader_.next() != '#';
+      if (!is_statement || !is_line_start || !is_certain) return false;
       if (layout.column > memory_.column() && !valid_[kIndent]) return true;
       if (layout.column <= memory_.column() && valid_[kIndent]) return true;
       const uint16_t column = memory_.column_up_to(layout.column);
       if (layout.column < memory_.column() && layout.column != column) return true;
-      const uint32_t line_start = layout.has_line_feed ? layout.line_start : start;
       const std::string_view text = question_.text;
+      const uint32_t line_start = layout.line_start;
       return !is_consistent(text.substr(0, line_start), text.substr(line_start, reader_.position() - line_start),
                             column);
     }
