@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test unit lsp-test real-model kernels-emulated wheel-test lint fix wheel bench bench-peers keys abort start setup setup-tests
-.PHONY: model models e2e e2e-tools clean vsix extension-test
+.PHONY: corpora model models e2e e2e-tools clean vsix extension-test
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
@@ -81,6 +81,10 @@ bench: setup model
 # What `treefill bench --against` measures ours beside, in build/peers: both strong forms of llama.cpp. MODEL, JOBS.
 bench-peers: setup model
 	@$(BIN)/python scripts/peers.py
+
+# More real files for `treefill eval validity` and `eval grammar`, in build/corpora: SQL and TypeScript. Needs apt and npm.
+corpora: setup
+	@$(BIN)/python scripts/corpora.py
 
 # What a key costs through the whole server, 300 of them; and how soon a cancelled request stops.
 keys: setup model

@@ -16,7 +16,7 @@ ONLY_IN = {
     "transformers": {"engine/torch_backend"},
     "bitsandbytes": {"engine/torch_backend"},
     "tokenizers": {"engine", "models"},
-    "tree_sitter": {"syntax"},
+    "tree_sitter": {"syntax", "evaluation/faults.py"},
     "huggingface_hub": {"models"},
     "gguf": {"models"},
     "pygls": {"lsp", "benchmarks/editor.py"},
@@ -29,8 +29,16 @@ ONLY_IN = {
 
 MAY_IMPORT = {
     "text": {"errors"},
-    "syntax": {"errors", "syntax"},
-    "completion": {"errors", "text", "syntax.languages", "syntax.baseline", "engine.api", "completion"},
+    "syntax": {"errors", "syntax", "_kernels"},
+    "completion": {
+        "errors",
+        "text",
+        "syntax.languages",
+        "syntax.baseline",
+        "syntax.matcher",
+        "engine.api",
+        "completion",
+    },
     "engine": {"errors", "engine", "_kernels"},
     "engine/native": {"errors", "engine", "models", "_kernels"},
     "engine/torch_backend": {"errors", "engine", "models"},
@@ -38,7 +46,7 @@ MAY_IMPORT = {
     "core": {"errors", "logs", "core", "text", "completion", "engine.api", "syntax.languages"},
     "lsp": {"errors", "logs", "lsp", "text", "core.link", "core.messages", "statistics"},
     "statistics": {"errors", "statistics", "text"},
-    "evaluation": {"errors", "evaluation", "text", "syntax.languages", "completion", "engine.api"},
+    "evaluation": {"errors", "evaluation", "text", "syntax", "completion", "engine.api", "_kernels"},
     "benchmarks": {
         "errors",
         "benchmarks",

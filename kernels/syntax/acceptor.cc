@@ -118,9 +118,9 @@ void Acceptor::run(Versions& versions, bool is_whole) {
     *next = versions.back();
     versions.pop_back();
     advance(version, versions, is_whole);
-    if (++n_steps_ > max_steps) give_up("the grammar takes too long here");
-    if (versions.size() > kMaxVersions) give_up("the grammar has too many readings of this");
-    if (stacks_.n_nodes() > kMaxNodes) give_up("the grammar takes too much memory here");
+    if (++n_steps_ > max_steps) give_up("The grammar takes too long here.");
+    if (versions.size() > kMaxVersions) give_up("The grammar has too many readings of this.");
+    if (stacks_.n_nodes() > kMaxNodes) give_up("The grammar takes too much memory here.");
     if (!gave_up_.empty()) return;
   }
 }
@@ -164,7 +164,7 @@ bool Acceptor::scan(Version& version, uint16_t external_lex_state, Versions& ver
       scanner_.scan({external_lex_state, version.scanner, version.position, is_whole, grammar_->policy.is_strict(),
                      is_statement_start, !is_inside_brackets(version.stack)},
                     text_);
-  if (answer.is_overfull) give_up("the text is nested too deeply for the grammar's scanner");
+  if (answer.is_overfull) give_up("The text is nested too deeply for the grammar's scanner.");
   if (answer.is_undecided) {
     version.seen = static_cast<uint32_t>(text_.size());
     version.possible = answer.possible;

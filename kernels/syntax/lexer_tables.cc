@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <stdexcept>
-#include <string>
 
 namespace treefill::syntax {
 namespace {
@@ -30,7 +30,6 @@ struct Trace {
     Symbol accepted_at_end = kNoSymbol;  // here, were this the end: known of the last entry only
     bool goes_on = false;                // over the next character
     bool is_skipped = false;             // and that is no part of the token
-    friend auto operator<=>(const Entry&, const Entry&) = default;
   };
   std::vector<Entry> entries;
 };
@@ -86,16 +85,18 @@ class Probe : TSLexer {
   Trace trace_;
 };
 
-// What the automaton does from its `from`th step on, as a key that compares.
-std::string behaviour(const Trace& trace, size_t from) {
-  std::string key;
+// What the automaton does from its `from`th step on, as 64 bits: of some hundred behaviours no two share them.
+uint64_t behaviour(const Trace& trace, size_t from) {
+  uint64_t hash = 0xCBF29CE484222325u;
   for (size_t i = from; i < trace.entries.size(); ++i) {
     const Trace::Entry& entry = trace.entries[i];
-    key.append({static_cast<char>(entry.accepted), static_cast<char>(entry.accepted >> 8),
-                static_cast<char>(entry.accepted_at_end), static_cast<char>(entry.accepted_at_end >> 8),
-                static_cast<char>(entry.goes_on + 2 * entry.is_skipped)});
+    const uint64_t packed = static_cast<uint64_t>(entry.accepted) << 32 |
+                            static_cast<uint64_t>(entry.accepted_at_end) << 16 |
+                            static_cast<uint64_t>(entry.goes_on) << 1 | entry.is_skipped;
+    hash = (hash ^ packed) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 29;
   }
-  return key;
+  return hash;
 }
 
 }  // namespace
@@ -130,10 +131,19 @@ class LexerTables::Recovery {
   size_t n_classes() const { return representatives_.size(); }
   uint32_t representative(LexState state) const { return representatives_[state]; }
   LexState class_of(uint32_t state) const { return nodes_[leaf_of_[state]].number; }
-  const std::vector<int32_t>& alphabet() const { return alphabet_; }
 
   Trace::Entry first_entry(uint32_t state, const Text& text) {
     return probe_.run(static_cast<StateId>(state), text.data(), text.size()).entries.front();
+  }
+
+  // Each step that is known, by a character of the alphabet from a class.
+  template <typename Visit>
+  void for_each_step(Visit visit) const {
+    for (const Transition& transition : transitions_) {
+      const LexState from = class_of(transition.state);
+      if (representative(from) == transition.state)
+        visit(from, transition.character, Step{nodes_[transition.leaf].number, transition.is_skipped});
+    }
   }
 
   // Where a character leads from a state.
@@ -146,7 +156,7 @@ class LexerTables::Recovery {
  private:
   struct Node {
     Text test;  // of an inner node
-    std::map<std::string, uint32_t> children;
+    std::map<uint64_t, uint32_t> children;
     std::vector<uint32_t> members;  // of a leaf: states that no test tells apart yet
     LexState number = kDead;
     uint32_t parent = 0;
@@ -155,6 +165,7 @@ class LexerTables::Recovery {
     uint32_t state;
     int32_t character;
     uint32_t leaf;
+    bool is_skipped;
   };
 
   void find_states() {
@@ -187,9 +198,10 @@ class LexerTables::Recovery {
 
   void find_targets() {
     for (uint32_t state = 0; state < n_states_; ++state)
-      for (int32_t character : alphabet_)
-        if (first_entry(state, {character}).goes_on)
-          transitions_.push_back({state, character, find_leaf(state, character, 0)});
+      for (int32_t character : alphabet_) {
+        const Trace::Entry entry = first_entry(state, {character});
+        if (entry.goes_on) transitions_.push_back({state, character, find_leaf(state, character, 0), entry.is_skipped});
+      }
   }
 
   // One round of Moore's refinement. False where no leaf was split: then the leaves are the automaton's states.
@@ -215,7 +227,7 @@ class LexerTables::Recovery {
 
   // Turns a leaf into an inner node. False, and nothing changed, where the test tells none of its states apart.
   bool split(uint32_t leaf, const Text& test) {
-    std::map<std::string, std::vector<uint32_t>> parts;
+    std::map<uint64_t, std::vector<uint32_t>> parts;
     for (uint32_t state : nodes_[leaf].members)
       parts[behaviour(probe_.run(static_cast<StateId>(state), test.data(), test.size()), 0)].push_back(state);
     if (parts.size() < 2) return false;
@@ -232,11 +244,10 @@ class LexerTables::Recovery {
 
   // The leaf of the state that `character` leads to, looked for from `node` down.
   uint32_t find_leaf(uint32_t state, int32_t character, uint32_t node) {
-    Text text;
     while (!nodes_[node].children.empty()) {
-      text.assign(1, character);
-      text.insert(text.end(), nodes_[node].test.begin(), nodes_[node].test.end());
-      const Trace& trace = probe_.run(static_cast<StateId>(state), text.data(), text.size());
+      text_.assign(1, character);
+      text_.insert(text_.end(), nodes_[node].test.begin(), nodes_[node].test.end());
+      const Trace& trace = probe_.run(static_cast<StateId>(state), text_.data(), text_.size());
       const auto child = nodes_[node].children.find(behaviour(trace, 1));
       if (child == nodes_[node].children.end())
         throw std::runtime_error("the grammar's lexer goes to a state that it has not");
@@ -270,38 +281,31 @@ class LexerTables::Recovery {
   std::vector<uint32_t> leaf_of_;
   std::vector<Transition> transitions_;
   std::vector<uint32_t> representatives_;
+  Text text_;  // find_leaf's own, kept so that it is allocated once
 };
 
 LexerTables::LexerTables(LexFunction lex, size_t n_symbols) : recovery_(std::make_unique<Recovery>(lex)) {
   Recovery& recovery = *recovery_;
   for (uint32_t state = 0; state < recovery.n_states(); ++state) class_of_.push_back(recovery.class_of(state));
   for (size_t number = 0; number < recovery.n_classes(); ++number) {
-    const uint32_t original = recovery.representative(static_cast<LexState>(number));
+    const Trace::Entry entry = recovery.first_entry(recovery.representative(static_cast<LexState>(number)), {});
     State& state = states_.emplace_back();
-    const Trace::Entry entry = recovery.first_entry(original, {});
     state.accepted = entry.accepted;
     state.accepted_at_end = entry.accepted_at_end;
-    for (int32_t character = 0; character < 128; ++character) {
-      const Step step = recovery.target(original, character);
-      state.next[character] = step.state;
-      state.skips[character] = step.is_skipped;
-    }
+    state.is_final = true;
+    state.next.fill(kDead);
     state.reachable = SymbolSet(n_symbols);
     if (state.accepted != kNoSymbol) state.reachable.insert(state.accepted);
     if (state.accepted_at_end != kNoSymbol) state.reachable.insert(state.accepted_at_end);
   }
-  std::vector<std::vector<LexState>> successors(states_.size());
-  for (size_t number = 0; number < states_.size(); ++number) {
-    const uint32_t original = recovery.representative(static_cast<LexState>(number));
-    for (int32_t character : recovery.alphabet()) {
-      const Step step = recovery.target(original, character);
-      if (step.state != kDead) successors[number].push_back(step.state);
-    }
-    std::sort(successors[number].begin(), successors[number].end());
-    successors[number].erase(std::unique(successors[number].begin(), successors[number].end()),
-                             successors[number].end());
-    states_[number].is_final = successors[number].empty();
-  }
+  std::vector<std::set<LexState>> successors(states_.size());
+  recovery.for_each_step([&](LexState from, int32_t character, Step step) {
+    states_[from].is_final = false;
+    successors[from].insert(step.state);
+    if (character >= 128) return;
+    states_[from].next[character] = step.state;
+    states_[from].skips[character] = step.is_skipped;
+  });
   for (bool is_growing = true; is_growing;) {
     is_growing = false;
     for (size_t number = states_.size(); number-- > 0;)

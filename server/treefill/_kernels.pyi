@@ -125,13 +125,16 @@ class Grammar:
     def n_lexer_states(self) -> int: ...
     @property
     def n_keyword_states(self) -> int: ...
+    @property
+    def external_states(self) -> list[list[bool]]:
+        """The sets of external tokens that its scanner is asked for, a flag a token."""
 
 class Acceptor:
     """Tells whether a text that grows is the beginning of something that a grammar accepts. One thread at a time."""
 
     def __init__(self, grammar: Grammar) -> None: ...
     def allows(self, more: bytes, n_back: int = 0) -> bool:
-        """Whether the text, its last `n_back` pieces left out, is a beginning with `more` after it; it stays as it is."""
+        """Whether the text, its last `n_back` pieces left out, is a beginning with `more` after it; it stays."""
     def accept(self, more: bytes) -> bool:
         """The same, and `more` becomes part of the text, whatever the answer."""
     def rollback(self, n: int) -> None:
@@ -218,3 +221,23 @@ def statement_end(text: bytes, start: int, at: int, rules: LexicalRules) -> int:
 
 def layout(text: bytes, begin: int, at: int, rules: LexicalRules, words: LayoutWords) -> Layout:
     """The levels that the last whole line before `at` is in, and where the line that `at` is in begins."""
+
+def scan_with_model(
+    name: str,
+    valid: list[bool],
+    memory: bytes,
+    text: bytes,
+    position: int,
+    is_whole: bool,
+    is_strict: bool = False,
+    is_statement_start: bool = False,
+    is_outside_brackets: bool = False,
+) -> tuple[bool, int, bool, bool, bool, int, int, bytes]:
+    """What a scanner's model says (kernels/syntax/scanner_model.h): undecided, possible, may decline, refused, found,
+    token, end, memory. Raises `ValueError` for a name that none has.
+    """
+
+def scan_with_grammar(
+    grammar: Grammar, valid: list[bool], memory: bytes, text: bytes, position: int, is_whole: bool
+) -> tuple[bool, int, bool, bool, bool, int, int, bytes]:
+    """What the scanner itself says: the same, but that it knows nothing of what is possible and refuses nothing."""

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from treefill.cli import cli
 from treefill.errors import BadInput, TreefillError
-from treefill.evaluation.results import ResultsFile, read_results
+from treefill.evaluation.results import ResultsFile, Row, read_results
+from treefill.evaluation.validity import ValidityRow
 from typer.testing import CliRunner
 
 from tests.evaluation.test_results import HEADER
@@ -23,7 +24,7 @@ def run(*arguments: str) -> str:
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     path = tmp_path / "rows.jsonl"
-    file = ResultsFile(path, HEADER)
+    file = ResultsFile(path, HEADER, Row)
     for row in (*rows_for("plain", [True, False]), *rows_for("line", [True, True])):
         file.append(row)
     file.close()
@@ -56,6 +57,13 @@ def test_a_report_can_be_read_by_programs(results: Path) -> None:
         ["fidelity", "--source", "missing.gguf"],
         ["keystrokes", "missing.py"],
         ["keystrokes", "--arms", "nowhere"],
+        ["validity", "--arms", "sometimes"],
+        ["validity", "--mode", "page"],
+        ["validity", "--language", "klingon"],
+        ["validity", "--language", "plaintext"],
+        ["validity", "--from", "missing"],
+        ["validity", "--report-only", "--results", "missing.jsonl"],
+        ["grammar", "--language", "klingon"],
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -102,7 +110,7 @@ def fill(monkeypatch: pytest.MonkeyPatch, path: Path, app: Scripted, exit_code: 
     arguments = ["eval", "infill", "--results", str(path), "--limit", "3", "--arms", "plain"]
     result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert result.exit_code == exit_code, result.output
-    return [f"{row.task}:{row.line} {row.variant}" for row in read_results(path)[1]]
+    return [f"{row.task}:{row.line} {row.variant}" for row in read_results(path, Row)[1]]
 
 
 def test_a_run_that_the_user_stops_leaves_a_file_with_which_the_next_goes_on(
@@ -121,3 +129,37 @@ def test_a_run_with_nothing_left_to_do_reports(monkeypatch: pytest.MonkeyPatch, 
     first = fill(monkeypatch, tmp_path / "rows.jsonl", Scripted())
 
     assert fill(monkeypatch, tmp_path / "rows.jsonl", Scripted(n_answers=0)) == first
+
+
+def ask(monkeypatch: pytest.MonkeyPatch, path: Path, app: Scripted, *more: str, exit_code: int = 0) -> str:
+    """Ask at a few positions of the standard library, without any check."""
+    monkeypatch.setattr("treefill.commands.evaluate.open_app", lambda **given: app)
+    arguments = ["eval", "validity", "--results", str(path), "--language", "py", "--positions", "3"]
+    arguments += ["--arms", "off", *more]
+    result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert result.exit_code == exit_code, result.output
+    return result.stdout
+
+
+def test_positions_are_asked_at_and_a_stopped_run_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = ask(monkeypatch, tmp_path / "whole.jsonl", Scripted())
+    ask(monkeypatch, tmp_path / "stopped.jsonl", Scripted(n_answers=5), exit_code=130)
+    ask(monkeypatch, tmp_path / "stopped.jsonl", Scripted())
+    kept = [read_results(tmp_path / name, ValidityRow)[1] for name in ("whole.jsonl", "stopped.jsonl")]
+
+    assert "6 positions that every arm was asked at" in whole
+    assert {row.mode for row in kept[0]} == {"line", "block"}
+    assert [row.key for row in kept[0]] == [row.key for row in kept[1]]
+
+
+def test_the_errors_of_each_arm_are_there_for_programs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    report = json.loads(ask(monkeypatch, tmp_path / "rows.jsonl", Scripted(), "--mode", "line", "--json"))
+
+    assert set(report["added_errors"]) == {"off"}
+    assert [(each["language"], each["mode"], each["n"]) for each in report["summaries"]] == [
+        ("python", "line", 3)
+    ]

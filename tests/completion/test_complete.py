@@ -178,6 +178,7 @@ def test_an_answer_explains_itself() -> None:
         "look around",
         "neighbours",
         "prompt",
+        "grammar",
         "decode",
         "postprocess",
         "syntax",

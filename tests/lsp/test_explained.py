@@ -37,6 +37,21 @@ def test_a_suggestion_is_told_from_its_prompt_to_its_filters() -> None:
     assert "- /w/.env: a secrets file" in page
 
 
+def test_what_the_grammar_found_is_told() -> None:
+    finding = {
+        "grammar": "python", "n_faults_before": 0, "n_faults_after": 1, "complaint": "')' has no place there",
+        "cut": ")", "unchecked": "", "note": "",
+    }  # fmt: skip
+
+    page = as_markdown("a.py", {**TOLD, "syntax": finding})
+
+    assert "## Syntax\n\nBy the grammar python: 0 faults before, 1 after.\n" in page
+    assert (
+        "What was wrong with the whole of it: ')' has no place there.\n\n### cut off\n\n```\n)\n```" in page
+    )
+    assert "Not checked: No time." in as_markdown("a.py", {"syntax": finding | {"unchecked": "No time."}})
+
+
 def test_nothing_says_why() -> None:
     page = as_markdown("file:///w/a.py", {"reason": "comment", "sentence": "The cursor is in a comment."})
 

@@ -22,7 +22,6 @@ enum Token : uint8_t {
   kSignatureSemicolon,  // TypeScript's alone
 };
 
-constexpr std::string_view kNul("\0", 1);
 constexpr uint8_t kSeparatorLead = 0xE2;  // of U+2028 and U+2029, which end lines, too
 
 constexpr ByteSet with(ByteSet set, uint8_t byte) {

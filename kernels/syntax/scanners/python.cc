@@ -23,7 +23,6 @@
 // compares columns with tabs of 8 and of 1; the memory has only those of 8, so the block's own indentation is searched
 // for in the text. A blank line, a comment's line and what follows a backslash are never refused.
 
-#include <algorithm>
 #include <optional>
 
 #include "syntax/scanners/reader.h"
@@ -288,7 +287,7 @@ class PythonScanner : public ScannerModel {
       if (is_stray(layout) && !has_valid_layout_token()) return refused();
       if (reader_.is_unknown()) return undecided(layout_tokens(layout), true);
       if (layout.is_blocked) return declined();
-      if (is_misplaced(layout, start)) return refused();
+      if (is_misplaced(layout)) return refused();
 
       if (layout.has_line_end) {
         if (valid_[kIndent] && layout.column > memory_.column())
@@ -406,19 +405,20 @@ class PythonScanner : public ScannerModel {
              !question_.is_statement_start;
     }
 
-    // A line begins at a column where none may.
-    bool is_misplaced(const Layout& layout, uint32_t start) const {
+    // A line begins at a column where none may, or the text ends where a block must begin.
+    bool is_misplaced(const Layout& layout) const {
+      if (!question_.is_strict || is_recovering_ || is_in_brackets_) return false;
+      if (reader_.is_at_end()) return valid_[kIndent];
       const bool is_statement = has_valid_layout_token() || question_.is_statement_start;
       const bool is_line_start = layout.has_line_feed || question_.position == 0;
-      const bool is_nothing = reader_.is_at_end() || reader_.next() == '#' || !layout.is_plain;
-      if (!question_.is_strict || !is_statement || !is_line_start || is_nothing) return false;
-      if (is_recovering_ || is_in_brackets_) return false;
+      const bool is_certain = layout.is_plain && reader_.next() != '#';
+      if (!is_statement || !is_line_start || !is_certain) return false;
       if (layout.column > memory_.column() && !valid_[kIndent]) return true;
       if (layout.column <= memory_.column() && valid_[kIndent]) return true;
       const uint16_t column = memory_.column_up_to(layout.column);
       if (layout.column < memory_.column() && layout.column != column) return true;
-      const uint32_t line_start = layout.has_line_feed ? layout.line_start : start;
       const std::string_view text = question_.text;
+      const uint32_t line_start = layout.line_start;
       return !is_consistent(text.substr(0, line_start), text.substr(line_start, reader_.position() - line_start),
                             column);
     }
@@ -434,31 +434,34 @@ class PythonScanner : public ScannerModel {
       const size_t tab = indentation.rfind('\t');
       const bool is_mixed =
           space != std::string_view::npos && tab != std::string_view::npos && tab >= n_shared && space < tab;
-      return !is_mixed && (shared.empty() || is_indentation(before, shared, column));
+      return !is_mixed && (shared.empty() || !is_other(before, shared, column));
     }
 
-    // Does the block that the lines end in, if it has begun, have a line that begins with just that?
-    static bool is_indentation(std::string_view lines, std::string_view indentation, uint16_t column) {
-      bool has_other = false;
-      while (!lines.empty()) {
+    // Did the block's lines so far have another one, and no line at all this one? The lines are read backwards, those
+    // inside brackets and strings like all others, so what they show of another indentation is doubted.
+    static bool is_other(std::string_view lines, std::string_view indentation, uint32_t column) {
+      bool is_doubtful = false;
+      bool is_in_block = true;
+      while (!lines.empty() && (is_in_block || is_doubtful)) {
         lines.remove_suffix(1);  // the line feed
         const size_t line_feed = lines.rfind('\n');
-        const size_t start = line_feed == std::string_view::npos ? 0 : line_feed + 1;
-        const std::string_view line = lines.substr(start);
-        const size_t n_blank = std::min(line.find_first_not_of(" \t"), line.size());
-        const bool is_code = n_blank < line.size() && line[n_blank] != '\r' && line[n_blank] != '\f';
-        if (is_code && line.substr(0, n_blank) == indentation) return true;
-        if (is_code && column_of(line.substr(0, n_blank)) < column) break;
-        has_other |= is_code && column_of(line.substr(0, n_blank)) == column;
-        lines = lines.substr(0, start);
+        const std::string_view line = lines.substr(line_feed == std::string_view::npos ? 0 : line_feed + 1);
+        lines.remove_suffix(line.size());
+        const size_t length = std::min(line.find_first_not_of(" \t"), line.size());
+        const bool is_blank = length == line.size() || std::string_view("\r\f\\#").find(line[length]) != line.npos;
+        if (is_blank) continue;
+        const std::string_view its = line.substr(0, length);
+        if (its == indentation) return false;
+        const uint32_t width = width_of(its);
+        is_doubtful |= is_in_block && width == column;
+        is_in_block = is_in_block && width >= column;
       }
-      return !has_other;
+      return is_doubtful;
     }
 
-    static uint32_t column_of(std::string_view indentation) {
-      uint32_t column = 0;
-      for (char c : indentation) column += c == '\t' ? kTab : 1;
-      return column;
+    static uint32_t width_of(std::string_view indentation) {
+      const auto n_tabs = static_cast<uint32_t>(std::count(indentation.begin(), indentation.end(), '\t'));
+      return n_tabs * kTab + static_cast<uint32_t>(indentation.size()) - n_tabs;
     }
 
     const Question& question_;

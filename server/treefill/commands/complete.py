@@ -284,7 +284,8 @@ def _syntax(finding: SyntaxFinding) -> str:
     faults = f"{finding.n_faults_before} faults before, {finding.n_faults_after} after"
     cut = f"; cut off {finding.cut!r}" if finding.cut else ""
     wrong = f" ({finding.complaint})" if finding.complaint else ""
-    return f"Syntax, grammar {finding.grammar}: {faults}{cut}{wrong}"
+    note = f". {finding.note}" if finding.note else ""
+    return f"Syntax, grammar {finding.grammar}: {faults}{cut}{wrong}{note}"
 
 
 def _figures(generation: Generation, engine: Engine) -> str:

@@ -10,29 +10,45 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from treefill.commands.options import AsJson, CacheDir, EngineOption, ModelOption, open_app
+from treefill.completion import Check, Mode
 from treefill.completion.prompt import policy_named
 from treefill.engine.api import CancelFlag, Engine
 from treefill.engine.tokenizer import TokenizerVocabulary
 from treefill.errors import BadInput
 from treefill.evaluation.fidelity import LogitsModel, measure
+from treefill.evaluation.grammar_exam import DEFAULT_SIZES, GrammarMarks, Sizes, examine
 from treefill.evaluation.holes import VARIANTS, Hole, Variant, read_human_eval, schedule
 from treefill.evaluation.infill import ARMS, Run, fill_holes, header_of
 from treefill.evaluation.keystrokes import Keystroke, choose_typings, replay, summarise_keystrokes
+from treefill.evaluation.positions import FREE_TURNS, TURNS, Position, choose_positions
+from treefill.evaluation.real_files import gather
 from treefill.evaluation.report import (
     fidelity_json,
     fidelity_markdown,
+    grammar_json,
+    grammar_markdown,
     infill_json,
     infill_markdown,
     infill_report,
     keystrokes_json,
     keystrokes_markdown,
+    validity_json,
+    validity_markdown,
 )
-from treefill.evaluation.results import ResultsFile, read_results
+from treefill.evaluation.results import ResultsFile, Row, read_results
 from treefill.evaluation.texts import WINDOW, choose_windows, installed_documents
+from treefill.evaluation.validity import (
+    MODES,
+    ValidityRow,
+    ValidityRun,
+    ask_everywhere,
+    validity_header,
+    validity_report,
+)
 from treefill.models.fetch.local import find_files
 from treefill.models.source import open_source
 from treefill.settings import Settings
-from treefill.syntax.languages import language_of
+from treefill.syntax.languages import language_by_id, language_of
 from treefill.text import Document, read_document
 
 eval_app = typer.Typer(help="Measure how good completions are on this machine.", no_args_is_help=True)
@@ -58,6 +74,26 @@ Source = Annotated[
         help="The makers' weights; what the model was converted from by default.", show_default=False
     ),
 ]
+Languages = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--language", help="May be repeated; python, cpp, sql and javascript by default.", show_default=False
+    ),
+]
+Positions = Annotated[int, typer.Option(min=1, help="Positions in each language, and each mode.")]
+Modes = Annotated[str, typer.Option("--mode", help="line, block or both.")]
+Checks = Annotated[str, typer.Option(help="Checks that are compared, separated by commas.")]
+Seed = Annotated[int, typer.Option(help="Chooses files and positions.")]
+From = Annotated[
+    list[Path] | None,
+    typer.Option("--from", help="A folder with more files; may be repeated.", show_default=False),
+]
+CleanFiles = Annotated[int, typer.Option("--files", min=1, help="Files without fault in each language.")]
+Mutants = Annotated[int, typer.Option(min=0, help="Changed files in each language.")]
+PositionsOnly = Annotated[int, typer.Option(min=1, help="Positions in each language.")]
+LANGUAGES = ("python", "cpp", "sql", "javascript")
+ALL_CHECKS = ",".join(Check)
+BOTH = "both"
 ENGINES = "int8,bitsandbytes"
 CACHE_TYPES: dict[str, str] = {
     "int8": Settings.model_fields["kv_cache_type"].default,
@@ -97,7 +133,7 @@ def infill_command(
             is_stopped = _fill(holes, chosen_arms, opened, results)
         finally:
             opened.close()
-    header, rows = read_results(results)
+    header, rows = read_results(results, Row)
     wanted = [row for row in rows if row.variant in chosen_variants]
     report = infill_report(header, wanted, chosen_arms, baseline)
     print(json.dumps(infill_json(report)) if as_json else infill_markdown(report))
@@ -107,7 +143,7 @@ def infill_command(
 
 def _fill(holes: Sequence[Hole], arms: Sequence[str], engine: Engine, path: Path) -> bool:
     """Run until all holes are filled; True where the user stopped it before."""
-    file = ResultsFile(path, header_of(engine))
+    file = ResultsFile(path, header_of(engine), Row)
     cancel, run = CancelFlag(), Run()
     rows = fill_holes(holes, arms, engine, tuple(file.rows), cancel, run=run)
     try:
@@ -158,6 +194,112 @@ def keystrokes_command(
         opened.close()
     summaries = summarise_keystrokes(found)
     print(json.dumps(keystrokes_json(summaries)) if as_json else keystrokes_markdown(summaries))
+
+
+@eval_app.command("validity")
+def validity_command(
+    language: Languages = None,
+    positions: Positions = 300,
+    mode: Modes = BOTH,
+    arms: Checks = ALL_CHECKS,
+    seed: Seed = 0,
+    folders: From = None,
+    results: Results = Path("validity.jsonl"),
+    report_only: ReportOnly = False,
+    engine: EngineOption = None,
+    model: ModelOption = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Complete at random positions of real files, and count the syntax errors that this adds."""
+    languages = _languages(language)
+    modes = _modes(mode)
+    chosen_arms = [_check(name) for name in chosen(arms)]
+    is_stopped = False
+    if not report_only:
+        asked = [
+            (position, each)
+            for name in languages
+            for each in modes
+            for position in _positions(name, positions, each, seed, folders or [])
+        ]
+        opened = open_app(engine=engine, model=model, cache_dir=cache_dir).open_engine()
+        try:
+            is_stopped = _ask_everywhere(asked, chosen_arms, opened, results, seed)
+        finally:
+            opened.close()
+    header, rows = read_results(results, ValidityRow)
+    wanted = [row for row in rows if row.language in languages and row.mode in modes]
+    report = validity_report(header, wanted, chosen_arms)
+    print(json.dumps(validity_json(report)) if as_json else validity_markdown(report))
+    if is_stopped:
+        raise typer.Exit(130)
+
+
+def _positions(language: str, n: int, mode: Mode, seed: int, folders: Sequence[Path]) -> list[Position]:
+    """Positions in this machine's files, and a line on how many there are."""
+    files = gather(language, folders, seed)
+    turns = FREE_TURNS if mode is Mode.BLOCK else TURNS
+    found = choose_positions(files.documents(), n, seed, turns)
+    n_files = len({position.document.path for position in found})
+    if not found:
+        raise BadInput(f"This machine has no files in {language}: name a folder that has some with --from.")
+    _stderr().print(f"{language}, {mode}: {len(found)} positions in {n_files} of {files.n_found} files.")
+    return found
+
+
+def _ask_everywhere(
+    asked: Sequence[tuple[Position, Mode]], arms: Sequence[str], engine: Engine, path: Path, seed: int
+) -> bool:
+    """Run until every arm was asked everywhere; True where the user stopped it before."""
+    file = ResultsFile(path, validity_header(engine, seed), ValidityRow)
+    cancel, run = CancelFlag(), ValidityRun()
+    rows = ask_everywhere(asked, arms, engine, tuple(file.rows), cancel, run)
+    try:
+        with _progress() as progress:
+            bar = progress.add_task("Asking", total=len(asked) * len(arms), rate="")
+            for n_new, row in enumerate(rows, 1):
+                file.append(row)
+                seconds = (progress.tasks[0].elapsed or 0.0) / n_new
+                progress.update(bar, completed=n_new + run.n_skipped, rate=f"{seconds:.2f} s each")
+    except KeyboardInterrupt:
+        cancel.cancel()
+        return True
+    finally:
+        rows.close()
+        file.close()
+    return False
+
+
+@eval_app.command("grammar")
+def grammar_command(
+    language: Languages = None,
+    files: CleanFiles = DEFAULT_SIZES.n_files,
+    positions: PositionsOnly = DEFAULT_SIZES.n_positions,
+    mutants: Mutants = DEFAULT_SIZES.n_mutants,
+    seed: Seed = 0,
+    folders: From = None,
+    model: ModelOption = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Examine the acceptor on real files, beside tree-sitter. Of the model, only its vocabulary is used."""
+    languages = _languages(language)
+    app = open_app(model=model, cache_dir=cache_dir)
+    stored = app.store.open(app.settings.model or None)
+    vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, stored.config["vocab_size"])
+    sizes = Sizes(files, positions, mutants)
+
+    from treefill.evaluation.built_in import BuiltIn  # native: the command line starts without it
+
+    examinee = BuiltIn()
+    found: list[GrammarMarks] = []
+    for name in languages:
+        documents = gather(name, folders or [], seed).documents()
+        with _stderr().status(name) as status:
+            told = lambda part, name=name, status=status: status.update(f"{name}: {part}")  # noqa: E731
+            found.append(examine(name, documents, examinee, vocabulary, sizes, seed, told))
+    print(json.dumps(grammar_json(found)) if as_json else grammar_markdown(found))
 
 
 @eval_app.command("fidelity")
@@ -216,6 +358,29 @@ def _arms(names: str) -> list[str]:
     for arm in arms:
         policy_named(arm)
     return arms
+
+
+def _languages(names: Sequence[str] | None) -> list[str]:
+    """Ids of languages that have a grammar."""
+    ids = list(dict.fromkeys(language_of("", name).id for name in names or LANGUAGES))
+    for each in ids:
+        if not language_by_id(each).grammars:
+            raise BadInput(f"There is no grammar for {each}: name another --language.")
+    return ids
+
+
+def _modes(name: str) -> list[Mode]:
+    if name == BOTH:
+        return list(MODES)
+    if name not in MODES:
+        raise BadInput(f"mode {name!r} is not known: use line, block or {BOTH}.")
+    return [Mode(name)]
+
+
+def _check(name: str) -> str:
+    if name not in [*Check]:
+        raise BadInput(f"check {name!r} is not known: use some of {ALL_CHECKS}.")
+    return name
 
 
 def _two_installed() -> list[Document]:

@@ -8,6 +8,7 @@ raises because there is nothing to suggest.
 from collections.abc import Iterator
 from dataclasses import replace
 
+from treefill.completion.guard import Guarded, guard_at_cursor
 from treefill.completion.last_word import last_word
 from treefill.completion.plan import Plan, Stopwatch, explain, plan_completion, unhealed
 from treefill.completion.postprocess import Drop, Item, Setting, postprocess
@@ -67,23 +68,29 @@ def complete_next(
 def carry_out(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling | None = None) -> Answer:
     """Let the model write, and make of it what the editor is given."""
     watch = Stopwatch(plan.timings_ms)
-    generation = _generate(plan, engine, cancel, sampling)
+    guarded = guard_at_cursor(plan.request, plan.situation)
+    watch.lap("grammar")
+    generation = _generate(plan, engine, cancel, sampling, guarded)
     if generation.finish is Finish.UNHEALABLE and not plan.begun:
         plan = unhealed(plan, engine.vocabulary)
-        generation = _generate(plan, engine, cancel, sampling)
+        guarded = guard_at_cursor(plan.request, plan.situation)
+        generation = _generate(plan, engine, cancel, sampling, guarded)
     watch.lap("decode")
     if generation.finish is Finish.CANCELLED:
         explanation = replace(explain(plan), raw_text=generation.text, timings_ms=watch.timings_ms)
         return Declined(Reason.CANCELLED, "A newer request took over.", generation, plan.anchor, explanation)
 
     names = plan.layout.names if plan.layout else ()
-    setting = Setting(plan.situation, plan.mode, plan.request.max_lines, generation.finish, names)
+    setting = Setting(
+        plan.situation, plan.mode, plan.request.max_lines, generation.finish, names, guarded.may_end
+    )
     result, steps = postprocess(generation.text, setting)
     watch.lap("postprocess")
     explanation = replace(explain(plan), raw_text=generation.text, steps=steps, timings_ms=watch.timings_ms)
     if isinstance(result, Item):
-        result, finding = last_word(result, plan.request, plan.situation)
+        result, finding = last_word(result, plan.request, plan.situation, guarded.may_end)
         watch.lap("syntax")
+        finding = finding and replace(finding, unguarded=guarded.reason or guarded.gave_up)
         explanation = replace(explanation, syntax=finding, timings_ms=watch.timings_ms)
     if isinstance(result, Drop):
         return Declined(result.reason, result.sentence, generation, plan.anchor, explanation)
@@ -120,7 +127,9 @@ def _suggestion(item: Item, plan: Plan, generation: Generation, explanation: Exp
     )
 
 
-def _generate(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling | None) -> Generation:
+def _generate(
+    plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling | None, guarded: Guarded
+) -> Generation:
     request = plan.request
     wanted = GenerateRequest(
         prompt_ids=plan.prompt.ids,
@@ -130,7 +139,8 @@ def _generate(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
         time_limit_s=plan.seconds_left,
         max_new_tokens=request.max_new_tokens,
         sampling=sampling or request.sampling,
-        should_stop=stop_rule(plan.mode, plan.situation, request.max_lines),
+        should_stop=stop_rule(plan.mode, plan.situation, request.max_lines, guarded.may_end),
+        guard=guarded.matcher,
         reuse=request.reuse,
         cache_salt=str(request.workspace_root or ""),
     )

@@ -14,42 +14,45 @@ from treefill.completion.postprocess import Drop, Item
 from treefill.completion.request import Check, CompletionRequest, Reason, SyntaxFinding
 from treefill.completion.scan import BEFORE_TEXT, scan
 from treefill.completion.situation import Situation
+from treefill.completion.stop import MayEnd, anywhere
 from treefill.syntax.baseline import Baseline, Verdict
 
 MAX_LINE_CUTS = 16
 MAX_WORD_CUTS = 24
+MAX_WHOLE_CUTS = 8
+_SEPARATORS = ", \t"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def last_word(
-    item: Item, request: CompletionRequest, situation: Situation
+    item: Item, request: CompletionRequest, situation: Situation, may_end: MayEnd = anywhere
 ) -> tuple[Item | Drop, SyntaxFinding | None]:
     """The item, what is left of it, or why it is dropped; and what the grammar found."""
     if request.check is Check.OFF:
         return item, None
     try:
-        return _checked(item, request, situation)
+        return _checked(item, request, situation, may_end)
     except Exception as error:  # a completion does not fail because its check does
         sentence = f"The check failed ({type(error).__name__})."
         return item, SyntaxFinding(unchecked=sentence)
 
 
 def _checked(
-    item: Item, request: CompletionRequest, situation: Situation
+    item: Item, request: CompletionRequest, situation: Situation, may_end: MayEnd
 ) -> tuple[Item | Drop, SyntaxFinding]:
     document, offset, language = request.document, request.offset, situation.language
     baseline = Baseline.of(code_of(document), offset, language, document.path, dict(request.grammars))
     if isinstance(baseline, str):
         return item, SyntaxFinding(unchecked=baseline)
-    finding = SyntaxFinding(baseline.grammar.name, baseline.n_faults)
+    finding = SyntaxFinding(baseline.grammar.name, baseline.n_faults, note=baseline.grammar.note)
     whole = _verdict(baseline, item, offset)
     if whole.unknown:
         return item, replace(finding, unchecked=whole.unknown)
     finding = replace(finding, n_faults_after=whole.n_faults, complaint=whole.complaint)
     if not whole.complaint:
         return item, finding
-    for shorter in _cuts(item, situation):
+    for shorter in _likeliest(list(_cuts(item, situation)), may_end):
         verdict = _verdict(baseline, shorter, offset)
         if verdict.unknown:
             break
@@ -64,19 +67,39 @@ def _verdict(baseline: Baseline, item: Item, offset: int) -> Verdict:
     return baseline.verdict(offset, offset + item.n_replaced, item.text)
 
 
+def _likeliest(cuts: list[Item], may_end: MayEnd) -> list[Item]:
+    """The cuts that are worth a parse: what the guard takes for whole, the longest first; then the others in order.
+
+    The guard answers in microseconds and is rarely wrong, so it is asked about all of them.
+    """
+    whole = [] if may_end is anywhere else [cut for cut in cuts if may_end(cut.text)]
+    whole.sort(key=lambda cut: -len(cut.text))
+    others = [cut for cut in cuts if cut not in whole]
+    return [*whole[:MAX_WHOLE_CUTS], *others[: MAX_LINE_CUTS + MAX_WORD_CUTS]]
+
+
 def _cuts(item: Item, situation: Situation) -> Iterator[Item]:
-    """What is left of it when it ends earlier: whole lines, the most first; then words of its first two lines."""
+    """What is left of it when it ends earlier: whole lines, the most first; then words, those of its first two lines
+    before the others.
+    """
     text = item.text
     line_ends = [match.start() for match in _LINE_END.finditer(text)]
     n_word_text = line_ends[1] if len(line_ends) > 1 else len(text)
-    word_ends = [match.end() for match in _WORD.finditer(text[:n_word_text])]
+    all_word_ends = [match.end() for match in _WORD.finditer(text)]
+    word_ends = [end for end in all_word_ends if end <= n_word_text]
+    separated = [
+        end
+        for line_end in (*line_ends, len(text))
+        if (end := len(text[:line_end].rstrip(_SEPARATORS))) < line_end
+    ]
     spans = [span for span in scan(text, situation.language, situation.state).spans if span[1] <= len(text)]
     replaced = situation.right[: item.n_replaced]
     if replaced:
         # Which of several places it is written again at does not matter: a cut keeps all of them or none.
         spans.append((text.find(replaced), text.rfind(replaced) + len(replaced) - 1))
     seen = {text}
-    for end in (*line_ends[::-1][:MAX_LINE_CUTS], *word_ends[::-1][:MAX_WORD_CUTS]):
+    line_cuts = sorted({*line_ends, *separated}, reverse=True)[:MAX_LINE_CUTS]
+    for end in (*line_cuts, *word_ends[::-1][:MAX_WORD_CUTS], *all_word_ends[::-1]):
         shorter = text[:end].rstrip()
         # What the text itself opens and closes is not left open, and what it writes again not left half-written.
         is_torn = any(BEFORE_TEXT < start < len(shorter) <= stop for start, stop in spans)

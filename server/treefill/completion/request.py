@@ -161,6 +161,10 @@ class SyntaxFinding:
     """What was therefore taken off its end."""
     unchecked: str = ""
     """Why it could not be checked, as one sentence; empty where it could."""
+    note: str = ""
+    """What is odd about the grammar, as one sentence; empty where nothing is."""
+    unguarded: str = ""
+    """Why it was not asked while the model wrote, though it should have been; empty where it was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Where a suggestion ends: one pure rule, asked after each token and once more for the whole text.
 
-Line: at the first line ending after something that is not blank, outside the strings that the text opens.
+Line: at the first line ending after something that is not blank, outside the strings that the text opens; where the
+grammar is asked, the first at which the document is whole.
 Block: at a dedent out of the block, after the closing of a brace that the buffer opened, at two blank lines,
 before the next declaration at the block's own level, at the end of a statement where blocks have no other
 mark, at a loop, and after so many lines.
@@ -20,7 +21,18 @@ LOOK_EVERY_CHARS = 64
 _CLOSING_RUN = "".join(sorted(CLOSERS)) + ";,"
 
 
-def stop_rule(mode: Mode, situation: Situation, max_lines: int) -> Callable[[str], bool]:
+MayEnd = Callable[[str], bool]
+"""Whether a text at the cursor leaves the document whole, as far as its grammar can tell."""
+
+
+def anywhere(text: str) -> bool:
+    """The `MayEnd` of those who ask no grammar."""
+    return True
+
+
+def stop_rule(
+    mode: Mode, situation: Situation, max_lines: int, may_end: MayEnd = anywhere
+) -> Callable[[str], bool]:
     """The closure that the engine asks after each token of one growing text.
 
     The rule reads the whole text, so it is asked only where the new piece may have changed its answer: else a
@@ -34,15 +46,15 @@ def stop_rule(mode: Mode, situation: Situation, max_lines: int) -> Callable[[str
         nonlocal seen, n_looked
         old, seen = min(seen, len(text)), len(text)
         is_due = not old < seen < n_looked + LOOK_EVERY_CHARS
-        if not is_due and not _may_end(text, old, n_head):
+        if not is_due and not _tells_of_end(text, old, n_head):
             return False
         n_looked = seen
-        return find_stop(text, mode, situation, max_lines) is not None
+        return find_stop(text, mode, situation, max_lines, may_end) is not None
 
     return should_stop
 
 
-def _may_end(text: str, old: int, n_head: int) -> bool:
+def _tells_of_end(text: str, old: int, n_head: int) -> bool:
     """True where what follows `text[:old]` ends or begins a line, or holds or follows a closing bracket."""
     if "\n" in text[old:]:
         return True
@@ -57,25 +69,32 @@ def _may_end(text: str, old: int, n_head: int) -> bool:
     return any(character in CLOSERS for character in text[run_start:])
 
 
-def find_stop(text: str, mode: Mode, situation: Situation, max_lines: int) -> int | None:
+def find_stop(
+    text: str, mode: Mode, situation: Situation, max_lines: int, may_end: MayEnd = anywhere
+) -> int | None:
     """Offset at which the suggestion ends, or None while it may go on."""
     loop = find_loop(text)
     end = (
-        _line_stop(text, situation, max_lines)
+        _line_stop(text, situation, max_lines, may_end)
         if mode is Mode.LINE
         else _block_stop(text, situation, max_lines)
     )
     return loop if end is None or (loop is not None and loop < end) else end
 
 
-def _line_stop(text: str, situation: Situation, max_lines: int) -> int | None:
-    if not situation.is_right_free:
+def _line_stop(text: str, situation: Situation, max_lines: int, may_end: MayEnd) -> int | None:
+    is_free = situation.is_right_free
+    if not is_free:
         end = text.find("\n")
     else:
         n_blank = len(text) - len(text.lstrip())
         end = text.find("\n", n_blank)
     n_lines = 1
-    while end >= 0 and n_lines < max_lines and leaves_string_open(text[: end + 1], situation):
+    while (
+        end >= 0
+        and n_lines < max_lines
+        and (leaves_string_open(text[: end + 1], situation) or (is_free and not may_end(text[:end])))
+    ):
         end = text.find("\n", end + 1)
         n_lines += 1
     return None if end < 0 else end

@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from treefill.evaluation.fidelity import MAX_DIVERGENCE, MAX_PERPLEXITY_CHANGE, Fidelity
+from treefill.evaluation.grammar_exam import GrammarMarks, percentile
 from treefill.evaluation.keystrokes import KeystrokeSummary
 from treefill.evaluation.results import Header, Row
 from treefill.evaluation.statistics import Difference, Summary, arms_of, common_rows, compare, summarise
+from treefill.evaluation.validity import ALL, SLOW_MS, ValidityDifference, ValidityReport, ValiditySummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,20 @@ class InfillReport:
     """Holes that all arms have filled: everything below is about them."""
     summaries: Sequence[Summary]
     differences: Sequence[Difference]
+
+
+VALIDITY_HEAD = (
+    *("language", "mode", "arm", "n", "shown", "declined", "cut", "unchecked", "characters", "ratio"),
+    *("add errors", "errors added", "faults inside", "first refused", "ms p50"),
+)
+EXACT_HEAD = (
+    *("language", "clean files", "tokens", "files refused", "places", "tokens", "places refused"),
+    *("mutants", "of them clean", "wrongly accepted", "wrongly refused", "gave up"),
+)
+REACH_HEAD = (
+    *("language", "positions", "at work", "statements", "own text refused", "ends", "ends refused"),
+    *("set-up ms p50", "p99", "a token µs p50", "p99"),
+)
 
 
 def infill_report(
@@ -112,6 +128,63 @@ def keystrokes_markdown(found: Sequence[KeystrokeSummary]) -> str:
     return table(head, rows, n_words=1)
 
 
+def validity_json(report: ValidityReport) -> dict[str, Any]:
+    """The report as plain values."""
+    return asdict(report)
+
+
+def validity_markdown(report: ValidityReport) -> str:
+    """The report as two tables, and a line on requests that took long."""
+    header = report.header
+    if not report.summaries:
+        return f"No position has been asked at yet ({header.model}, {header.engine})."
+    parts = [
+        f"{header.model}, {header.engine}, treefill {header.version}, seed {header.settings['seed']}: "
+        f"{report.n_positions} positions that every arm was asked at.",
+        table(VALIDITY_HEAD, (_validity_cells(summary) for summary in report.summaries), n_words=3),
+    ]
+    if report.differences:
+        baseline = report.differences[0].baseline
+        parts += [
+            f"Characters shown less those of `{baseline}` at the same position, with 95 % intervals over files:",
+            table(
+                ("language", "mode", "arm", "n", "fewer", "same", "more", "a position", "interval"),
+                (_validity_difference_cells(difference) for difference in report.differences),
+                n_words=3,
+            ),
+        ]
+    slow = [summary for summary in report.summaries if summary.n_slow and summary.language != ALL]
+    if slow:
+        told = ", ".join(f"{each.n_slow} in {each.language} {each.mode} {each.arm}" for each in slow)
+        parts.append(f"Requests of more than {SLOW_MS / 1000:.0f} s, counted like the others: {told}.")
+    return "\n\n".join(parts)
+
+
+def grammar_json(found: Sequence[GrammarMarks]) -> list[dict[str, Any]]:
+    """The marks as plain values, the times as percentiles."""
+    return [_grammar_json(marks) for marks in found]
+
+
+def grammar_markdown(found: Sequence[GrammarMarks]) -> str:
+    """Two tables, what must be right and what it reaches and costs, and the first mistakes."""
+    exact = table(
+        EXACT_HEAD,
+        (_exact_cells(marks) for marks in found),
+        n_words=1,
+    )
+    reach = table(
+        REACH_HEAD,
+        (_reach_cells(marks) for marks in found),
+        n_words=1,
+    )
+    mistakes = [
+        f"- {marks.language}, {each.part}: {each.path}, byte {each.byte_offset}: `{each.text!r}`"
+        for marks in found
+        for each in marks.mistakes
+    ]
+    return "\n\n".join([exact, reach, *(["\n".join(mistakes)] if mistakes else [])])
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], n_words: int = 2) -> str:
     """A Markdown table; columns after the first `n_words` are numbers and lean right."""
     lines = [head, *rows]
@@ -151,6 +224,87 @@ def _difference_cells(difference: Difference) -> tuple[str, ...]:
         _points(difference.exact),
         f"{_points(difference.exact_low)} … {_points(difference.exact_high)}",
     )
+
+
+def _validity_cells(summary: ValiditySummary) -> tuple[str, ...]:
+    return (
+        summary.language,
+        summary.mode,
+        summary.arm,
+        str(summary.n),
+        str(summary.shown),
+        str(summary.declined),
+        str(summary.n_cut),
+        str(summary.n_unchecked),
+        str(summary.n_chars),
+        _number_or_none(summary.chars_ratio, 3),
+        str(summary.n_breaking),
+        str(summary.added_errors),
+        str(summary.n_faults_inside),
+        _percent_or_none(summary.refused_first),
+        f"{summary.ms_p50:.0f}",
+    )
+
+
+def _validity_difference_cells(difference: ValidityDifference) -> tuple[str, ...]:
+    return (
+        difference.language,
+        difference.mode,
+        difference.arm,
+        str(difference.n),
+        str(difference.n_fewer),
+        str(difference.n_same),
+        str(difference.n_more),
+        f"{difference.chars:+.1f}",
+        f"{difference.chars_low:+.1f} … {difference.chars_high:+.1f}",
+    )
+
+
+def _grammar_json(marks: GrammarMarks) -> dict[str, Any]:
+    plain = asdict(marks)
+    setup_ms, check_us = plain.pop("setup_ms"), plain.pop("check_us")
+    return plain | {
+        "reach": marks.reach,
+        "own_refused": marks.own_refused,
+        "setup_ms_p50": percentile(setup_ms, 50),
+        "setup_ms_p99": percentile(setup_ms, 99),
+        "check_us_p50": percentile(check_us, 50),
+        "check_us_p99": percentile(check_us, 99),
+    }
+
+
+def _exact_cells(marks: GrammarMarks) -> tuple[str, ...]:
+    numbers = (
+        *(marks.n_files, marks.n_boundaries, marks.n_boundaries_refused),
+        *(marks.n_skeletons_at_work, marks.n_skeleton_tokens, marks.n_skeletons_refused),
+        *(marks.n_mutants, marks.n_mutants_clean, marks.n_wrongly_accepted, marks.n_wrongly_refused),
+        marks.n_gave_up,
+    )
+    return (marks.language, *map(str, numbers))
+
+
+def _reach_cells(marks: GrammarMarks) -> tuple[str, ...]:
+    return (
+        marks.language,
+        str(marks.n_positions),
+        _percent_or_none(marks.reach),
+        str(marks.n_statements),
+        _percent_or_none(marks.own_refused),
+        str(marks.n_ends),
+        str(marks.n_ends_refused),
+        _number_or_none(percentile(marks.setup_ms, 50), 2),
+        _number_or_none(percentile(marks.setup_ms, 99), 2),
+        _number_or_none(percentile(marks.check_us, 50), 1),
+        _number_or_none(percentile(marks.check_us, 99), 1),
+    )
+
+
+def _percent_or_none(share: float | None) -> str:
+    return "–" if share is None else _percent(share)
+
+
+def _number_or_none(number: float | None, n_digits: int) -> str:
+    return "–" if number is None else f"{number:.{n_digits}f}"
 
 
 def _percent(share: float) -> str:

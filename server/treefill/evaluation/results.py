@@ -5,18 +5,32 @@ rows that are not comparable must not stand side by side.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TextIO, TypeVar
 
 from treefill.errors import BadInput
 
-FORMAT = "treefill-infill-1"
-_T = TypeVar("_T")
+Key = Hashable
+"""What no two rows of a file have in common."""
 
-Key = tuple[str, int, str, str]
-"""Task, line, variant, arm."""
+
+class AnyRow(Protocol):
+    """A row of one measurement: a dataclass of plain values."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    FORMAT: ClassVar[str]
+    """The name of its files' format, in their header."""
+
+    @property
+    def key(self) -> Key:
+        """What no two rows of a file have in common."""
+        ...
+
+
+_T = TypeVar("_T")
+_R = TypeVar("_R", bound=AnyRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +42,15 @@ class Header:
     version: str
     """Of treefill."""
     settings: Mapping[str, Any]
-    format: str = FORMAT
+    format: str = "treefill-infill-1"
+    """Which measurement's rows follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One hole filled by one arm."""
 
+    FORMAT: ClassVar[str] = "treefill-infill-1"
     task: str
     line: int
     variant: str
@@ -60,20 +76,20 @@ class Row:
 
     @property
     def key(self) -> Key:
-        """What no two rows of a file have in common."""
+        """Task, line, variant, arm."""
         return (self.task, self.line, self.variant, self.arm)
 
 
-class ResultsFile:
+class ResultsFile(Generic[_R]):
     """A results file, open for appending."""
 
-    def __init__(self, path: Path, header: Header) -> None:
+    def __init__(self, path: Path, header: Header, kind: type[_R]) -> None:
         """Make the file, or go on with one made under the same conditions; `BadInput` for any other."""
-        self.rows: dict[Key, Row] = {}
+        self.rows: dict[Key, _R] = {}
         """The rows that are there, new ones included."""
         try:
             if path.exists() and path.stat().st_size:
-                found, rows = _read(path)
+                found, rows = _read(path, kind)
                 _refuse_other_conditions(path, found, header)
                 self.rows = {row.key: row for row in rows}
                 self._file: TextIO = path.open("a", encoding="utf-8")
@@ -83,7 +99,7 @@ class ResultsFile:
         except OSError as error:
             raise BadInput(f"{path} cannot be written ({error.strerror}): name another file.") from error
 
-    def append(self, row: Row) -> None:
+    def append(self, row: _R) -> None:
         """Write one row, at once."""
         self.rows[row.key] = row
         self._write(asdict(row))
@@ -97,25 +113,25 @@ class ResultsFile:
         self._file.flush()
 
 
-def read_results(path: Path) -> tuple[Header, tuple[Row, ...]]:
+def read_results(path: Path, kind: type[_R]) -> tuple[Header, tuple[_R, ...]]:
     """A results file as it stands, without changing it."""
     try:
-        return _read(path, repairs=False)
+        return _read(path, kind, repairs=False)
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror}): name a results file.") from error
 
 
-def _read(path: Path, repairs: bool = True) -> tuple[Header, tuple[Row, ...]]:
+def _read(path: Path, kind: type[_R], repairs: bool = True) -> tuple[Header, tuple[_R, ...]]:
     text = path.read_bytes()
     whole = text[: text.rfind(b"\n") + 1]
     if repairs and whole != text:  # the writer was killed inside its last row
         with path.open("r+b") as file:
             file.truncate(len(whole))
     lines = list(_objects(path, whole.decode("utf-8", "replace").split("\n")))
-    if not lines or lines[0][1].get("format") != FORMAT:
+    if not lines or lines[0][1].get("format") != kind.FORMAT:
         raise BadInput(f"{path} is not a results file of this version: name another --results file.")
     header = _made(path, Header, *lines[0])
-    rows = {row.key: row for row in (_made(path, Row, *line) for line in lines[1:])}
+    rows = {row.key: row for row in (_made(path, kind, *line) for line in lines[1:])}
     return header, tuple(rows.values())
 
 

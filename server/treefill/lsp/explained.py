@@ -83,6 +83,8 @@ def _syntax(told: Mapping[str, Any]) -> Iterator[str]:
         return
     before, after = finding["n_faults_before"], finding["n_faults_after"]
     yield from (f"By the grammar {finding['grammar']}: {before} faults before, {after} after.", "")
+    if finding["note"]:
+        yield from (_in_a_line(finding["note"]), "")
     if finding["complaint"]:
         yield from (f"What was wrong with the whole of it: {_in_a_line(finding['complaint'])}.", "")
     if finding["cut"]:

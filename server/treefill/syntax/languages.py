@@ -221,8 +221,10 @@ def _language_from(values: dict[str, Any]) -> Language:
     return Language(**values)
 
 
-def _frozen(table: dict[str, Any]) -> dict[str, Any]:
+def _frozen(table: Any) -> dict[str, Any]:
     """The table with tuples for its lists, at any depth."""
+    if not isinstance(table, dict):
+        raise TypeError(f"{table!r} is not a table")
 
     def frozen(value: Any) -> Any:
         return tuple(map(frozen, value)) if isinstance(value, list) else value

@@ -8,21 +8,25 @@ from dataclasses import dataclass
 from functools import cache
 
 from treefill import _kernels
-from treefill.syntax.grammars import LoadedGrammar
+from treefill.syntax.dialect import dialect_of
+from treefill.syntax.grammars import LoadedGrammar, load
 from treefill.syntax.languages import Grammar, Language
 from treefill.syntax.skeleton import Skeleton, skeleton_at
 
 MAX_BLANK_RUN = 160
 """Blanks in a row, line feeds not counted, that a completion may write: deep indentation, and no more."""
+DIALECT_CHARS = 12_000
+"""So much on either side of the cursor tells a text's dialect."""
 MAX_LINE_FEEDS = 3
 """Line feeds in a row with nothing but blanks between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfReach:
-    """The grammar does not decide here, and why."""
+    """The grammar does not decide here."""
 
     reason: str
+    """Why, as one sentence."""
 
 
 class Matcher:
@@ -74,9 +78,7 @@ class Matcher:
         middle += self._skeleton.body_for(middle)
         right = self._skeleton.right
         n_again = [n for n in range(1, min(len(right), len(middle), 8) + 1) if middle.endswith(right[:n])]
-        return any(
-            self._is_whole(middle + rest[n:]) for n in (0, *reversed(n_again)) for rest in self._rests
-        )
+        return any(self._is_whole(middle + rest[n:]) for n in (0, *reversed(n_again)) for rest in self._rests)
 
     def forced(self, limit: int = 32) -> bytes:
         """The bytes that must come next, as far as there is but one way on."""
@@ -112,11 +114,21 @@ class Matcher:
         return n_line_feeds <= MAX_LINE_FEEDS and len(run) - n_line_feeds <= MAX_BLANK_RUN
 
 
-def matcher_at(text: str, offset: int, language: Language, loaded: LoadedGrammar) -> Matcher | OutOfReach:
-    """A matcher for a cursor at `offset`, in code points, of `text`; or why there is none."""
+def matcher_at(
+    text: str, offset: int, language: Language, dialect: str | None = None
+) -> Matcher | OutOfReach:
+    """A matcher for a cursor at `offset`, in code points, of `text`; or why there is none.
+
+    Raises `GrammarError` where a grammar that the language has cannot be loaded.
+    """
+    if not language.grammars:
+        return OutOfReach(f"There is no grammar for {language.id}.")
+    near = max(0, offset - DIALECT_CHARS)
+    part = text[near : offset + DIALECT_CHARS]
+    loaded = load(dialect_of(language, part, offset - near, dialect))
     skeleton = skeleton_at(text, offset, language)
     if not skeleton.statements:
-        return OutOfReach("the statement that the cursor is in is too long")
+        return OutOfReach("The statement that the cursor is in is too long for the grammar.")
     acceptor, ends = _read_scopes(loaded, skeleton)
     for statements in skeleton.statements:
         if _accepts(acceptor, statements):
@@ -130,7 +142,7 @@ def matcher_at(text: str, offset: int, language: Language, loaded: LoadedGrammar
     acceptor = _kernels.Acceptor(tables(loaded))
     if skeleton.scopes and acceptor.accept(statement):
         return _matcher(acceptor, skeleton, None)
-    return OutOfReach("the grammar cannot read the statement that the cursor is in")
+    return OutOfReach("The grammar cannot read the statement that the cursor is in.")
 
 
 def _read_scopes(loaded: LoadedGrammar, skeleton: Skeleton) -> tuple[_kernels.Acceptor, bytes | None]:

@@ -86,7 +86,11 @@ def parse(
 
 
 def find_faults(tree: tree_sitter.Tree) -> tuple[Fault, ...] | None:
-    """All of them in the order of the text, or None where there are too many nodes to look at."""
+    """All of them in the order of the text, or None where there are too many nodes to look at.
+
+    What a grammar hides is no node that can be walked to, also where it is missing, as Python's line end between two
+    statements: the node around it tells of a fault, and none of its children does.
+    """
     if not tree.root_node.has_error:
         return ()
     faults: list[Fault] = []
@@ -96,12 +100,19 @@ def find_faults(tree: tree_sitter.Tree) -> tuple[Fault, ...] | None:
         assert node is not None
         if node.is_error or node.is_missing:
             faults.append(Fault(node.start_byte, node.end_byte, node.is_missing))
-        if node.has_error and cursor.goto_first_child():
+        if node.has_error and not (node.is_error or node.is_missing) and not _has_faulty_child(node):
+            place = node.children[0].end_byte if node.children else node.start_byte
+            faults.append(Fault(place, place, True))
+        elif node.has_error and cursor.goto_first_child():
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
                 return tuple(faults)
     return None
+
+
+def _has_faulty_child(node: tree_sitter.Node) -> bool:
+    return any(child.has_error or child.is_missing for child in node.children)
 
 
 class RecentTrees:

@@ -62,7 +62,7 @@ def python_reads_it(splice: Splice) -> str:
     end_after = end + len(splice.after.data) - len(splice.before.data)
     if max(end - start, end_after - start) > MAX_PYTHON_BYTES:
         return ""
-    after = _python_error(splice.after.data[start:end_after])
+    after = _python_error(_with_body(splice.after.data[start:end_after], splice.end - start))
     if after is None or (sys.version_info < (3, 12) and after.message.startswith("f-string")):
         return ""  # quotes within an f-string's braces came with Python 3.12, and the grammar knows them
     before = _python_error(splice.before.data[start:end])
@@ -88,8 +88,9 @@ def cases_are_in_a_switch(splice: Splice) -> str:
     """The grammar of C takes `case` as a statement anywhere."""
     if b"case" not in splice.inserted and b"default" not in splice.inserted:
         return ""
-    for _, above in _nodes_within(splice, "case_statement"):
-        if not {"switch_statement", "ERROR"} & set(above):
+    for node, above in _nodes_within(splice, "case_statement"):
+        is_put_in = node.start_byte >= splice.start
+        if is_put_in and not {"switch_statement", "ERROR"} & set(above):
             return "a case stands outside of a switch"
     return ""
 
@@ -143,6 +144,20 @@ def _python_error(region: bytes) -> _PythonError | None:
     except (ValueError, RecursionError, MemoryError):
         return None  # too deep for it, which says nothing of the text
     return None
+
+
+def _with_body(region: bytes, end: int) -> bytes:
+    """The region with a body where what was put in ends with a block's head and the line after it: it is to come."""
+    line_end = _line_end(region, end)
+    head = region[_line_start(region, end) : line_end].rstrip()
+    if not head.endswith(b":") or region[end:line_end].strip():
+        return region
+    indent = head[: len(head) - len(head.lstrip())]
+    following = next((line for line in region[line_end:].split(b"\n") if line.strip()), b"")
+    if len(following) - len(following.lstrip()) > len(indent):
+        return region
+    body = indent + b"    pass\n"
+    return region[:line_end].rstrip(b"\n") + b"\n" + body + region[line_end:]
 
 
 def _statements_around(splice: Splice) -> tuple[int, int]:

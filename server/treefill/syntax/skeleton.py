@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 from treefill import _kernels
 from treefill.syntax.languages import Language, Layout
@@ -83,7 +84,7 @@ def _by_brackets(before: bytes, after: bytes, language: Language) -> Skeleton:
     ]
     stand_ins = tuple(stand_in.encode() for stand_in in known.stand_ins)
     beginnings: list[tuple[bytes, ...]] = []
-    for outer, inner in zip(scopes, scopes[1:], strict=False):
+    for outer, inner in pairwise(scopes):
         starts = [
             start
             for start in _statement_starts(outer, before, language)
@@ -128,7 +129,7 @@ def _by_layout(before: bytes, after: bytes, language: Language) -> Skeleton:
     rules = _rules(language)
     found = _kernels.layout(before, 0, len(before), rules, _layout_words(language))
     filler = language.skeleton.fillers[0].encode()
-    scopes = []
+    scopes: list[tuple[bytes, ...]] = []
     levels = found.levels
     if levels and levels[0][0].code > levels[0][0].start:
         scopes.append((language.skeleton.stand_ins[0].encode() + b"\n",))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from treefill.completion.request import Mode, Reason
 from treefill.completion.situation import Situation
+from treefill.completion.stop import MayEnd, anywhere
 from treefill.engine.api import Finish
 
 
@@ -38,3 +39,4 @@ class Setting:
     finish: Finish
     control_names: tuple[str, ...] = ()
     """Control tokens of the prompt's layout, spelt out."""
+    may_end: MayEnd = anywhere

@@ -16,7 +16,7 @@ _WORD_END = re.compile(r"[\w)\]}\"'](?![\w(\[.\"'])")
 def cut_to_whole(item: Item, setting: Setting) -> Item | Drop:
     """The text up to where the stop rule ends it, without a last line that the model did not finish."""
     text = item.text
-    stop = find_stop(text, setting.mode, setting.situation, setting.max_lines)
+    stop = find_stop(text, setting.mode, setting.situation, setting.max_lines, setting.may_end)
     if stop is not None:
         is_loop = stop == find_loop(text)
         whole = _until_line_end(text, stop) if is_loop else text[:stop]
@@ -27,20 +27,27 @@ def cut_to_whole(item: Item, setting: Setting) -> Item | Drop:
     if setting.finish is not Finish.LENGTH:
         return item
     lines, newline, _ = text.rpartition("\n")
-    is_multi_line = newline and lines.strip() and setting.mode is Mode.BLOCK
-    whole = _until_closed(lines, setting.situation) if is_multi_line else _sane_part(text, setting.situation)
+    if not newline or not lines.strip():
+        whole = _sane_part(text, setting.situation)
+    elif setting.mode is Mode.BLOCK:
+        whole = _until_closed(lines, setting.situation)
+    else:  # the line was not whole, so the model was let go on; if in vain, it is judged as it is
+        end = find_stop(text, setting.mode, setting.situation, setting.max_lines)
+        line = text[: end or 0]
+        is_half = leaves_string_open(line + "\n", setting.situation)
+        whole = _until_closed(lines, setting.situation, otherwise="" if is_half else line)
     return item.with_text(whole) if whole.strip() else _incomplete(is_loop=False)
 
 
-def _until_closed(text: str, situation: Situation) -> str:
-    """Whole lines up to the last after which everything opened is closed again, or else all of them."""
+def _until_closed(text: str, situation: Situation, otherwise: str | None = None) -> str:
+    """Whole lines up to the last after which everything opened is closed again; where none is, all or `otherwise`."""
     lines = text.split("\n")
     for count in range(len(lines), 0, -1):
         part = "\n".join(lines[:count])
         is_body_missing = ends_with_opener(lines[count - 1], situation.language)
         if part.strip() and not is_body_missing and _is_closed(part, situation):
             return part
-    return text
+    return text if otherwise is None else otherwise
 
 
 def _until_line_end(text: str, stop: int) -> str:

@@ -1,0 +1,61 @@
+"""The grammar at the cursor, asked while the model writes (`syntax/matcher.py`), or the reason why it is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from treefill.completion.notebook import code_of
+from treefill.completion.request import Check, CompletionRequest
+from treefill.completion.situation import Situation
+from treefill.completion.stop import MayEnd, anywhere
+from treefill.errors import GrammarError
+
+if TYPE_CHECKING:
+    from treefill.syntax.matcher import Matcher
+
+N_REMEMBERED_ENDS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """What stands guard over one completion."""
+
+    matcher: Matcher | None = None
+    reason: str = ""
+    """Why there is none, as one sentence; empty where there is one, or none was wanted."""
+    may_end: MayEnd = anywhere
+
+    @property
+    def gave_up(self) -> str:
+        """Why it no longer decides; empty while it does."""
+        return self.matcher.gave_up if self.matcher else ""
+
+
+def guard_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded:
+    """The guard of a request. A completion does not fail because it has none."""
+    if request.check is not Check.FULL:
+        return Guarded()
+    # Loaded when it is first needed: the command line and a core that waits do without.
+    from treefill.syntax.matcher import OutOfReach, matcher_at
+
+    try:
+        found = matcher_at(
+            code_of(request.document),
+            request.offset,
+            situation.language,
+            dict(request.grammars).get(situation.language.id),
+        )
+    except GrammarError as error:
+        return Guarded(reason=str(error))
+    except Exception as error:
+        return Guarded(reason=f"The grammar could not be asked ({type(error).__name__}).")
+    if isinstance(found, OutOfReach):
+        return Guarded(reason=found.reason)
+
+    @lru_cache(maxsize=N_REMEMBERED_ENDS)
+    def may_end(text: str) -> bool:
+        return found.may_end(text.encode())
+
+    return Guarded(found, may_end=may_end)
