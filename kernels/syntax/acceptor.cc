@@ -89,8 +89,7 @@ std::vector<Symbol> Acceptor::expected() {
   std::vector<Symbol> symbols;
   for (uint32_t symbol = 0; symbol < language_.token_count(); ++symbol)
     for (const Version& version : versions_)
-      if (!language_.actions(stacks_.state(version.stack), static_cast<Symbol>(symbol)).empty() &&
-          can_shift(version.stack, static_cast<Symbol>(symbol))) {
+      if (can_take(version, static_cast<Symbol>(symbol))) {
         symbols.push_back(static_cast<Symbol>(symbol));
         break;
       }
@@ -272,6 +271,8 @@ void Acceptor::shift(const Version& version, Symbol symbol, uint32_t end, Scanne
         const Stack shifted = action.shift.extra ? stack : stacks_.push(stack, action.shift.state);
         if (action.shift.extra || policy_allows(stack, version.before, symbol))
           add({shifted, scanner, action.shift.extra ? version.before : symbol, end}, versions);
+        else
+          refused_at_ = std::max(refused_at_, version.token_start);
         return;
       }
     }

@@ -68,14 +68,15 @@ def _verdict(baseline: Baseline, item: Item, offset: int) -> Verdict:
 
 
 def _likeliest(cuts: list[Item], may_end: MayEnd) -> list[Item]:
-    """The cuts that are worth a parse: what the guard takes for whole, the longest first; then the others in order.
+    """The cuts that are worth a parse, the longest first: those in order, and more where the guard takes them for whole.
 
-    The guard answers in microseconds and is rarely wrong, so it is asked about all of them.
+    The guard answers in microseconds, so it is asked about all of them.
     """
-    whole = [] if may_end is anywhere else [cut for cut in cuts if may_end(cut.text)]
-    whole.sort(key=lambda cut: -len(cut.text))
-    others = [cut for cut in cuts if cut not in whole]
-    return [*whole[:MAX_WHOLE_CUTS], *others[: MAX_LINE_CUTS + MAX_WORD_CUTS]]
+    n_ordered = MAX_LINE_CUTS + MAX_WORD_CUTS
+    if may_end is anywhere:
+        return cuts[:n_ordered]
+    whole = [cut for cut in cuts[n_ordered:] if may_end(cut.text)][:MAX_WHOLE_CUTS]
+    return sorted([*cuts[:n_ordered], *whole], key=lambda cut: -len(cut.text))
 
 
 def _cuts(item: Item, situation: Situation) -> Iterator[Item]:
