@@ -1,6 +1,7 @@
 #include "syntax/acceptor.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "syntax/utf8.h"
@@ -20,20 +21,51 @@ constexpr int kMaxReLexings = 8;     // of one open lexeme, each time from an ea
 
 }  // namespace
 
-Grammar::Grammar(const TSLanguage* tables, const PolicyText& policy_text, std::string_view model_name)
+namespace {
+
+// What was kept of the first lexer comes after its length, that of the keywords behind it.
+std::span<const uint32_t> lexers_part(std::span<const uint32_t> kept) {
+  if (!kept.empty() && kept.front() >= kept.size()) throw std::runtime_error("what was kept of the lexer is damaged");
+  return kept.empty() ? kept : kept.subspan(1, kept.front());
+}
+
+std::span<const uint32_t> keywords_part(std::span<const uint32_t> kept) {
+  return kept.empty() ? kept : kept.subspan(1 + kept.front());
+}
+
+}  // namespace
+
+Grammar::Grammar(const TSLanguage* tables, const PolicyText& policy_text, std::string_view model_name,
+                 std::span<const uint32_t> kept)
     : language(tables),
-      lexer(language.lex_function(), language.token_count()),
+      lexer(language.lex_function(), language.token_count(), lexers_part(kept)),
       keywords(language.keyword_lex_function()
-                   ? std::make_unique<LexerTables>(language.keyword_lex_function(), language.token_count())
+                   ? std::make_unique<LexerTables>(language.keyword_lex_function(), language.token_count(),
+                                                   keywords_part(kept))
                    : nullptr),
       policy(language, policy_text),
       model(scanner_model(model_name)) {
+  for (uint32_t state = 0; state < language.state_count(); ++state) {
+    const uint16_t lex_state = language.lex_mode(static_cast<StateId>(state)).lex_state;
+    if (lex_state != kNoLexing && lex_state >= lexer.n_numbers())
+      throw std::runtime_error("the grammar's lexer has not all the states that its tables name");
+  }
   for (uint32_t number = 1; number < language.token_count(); ++number) {
     const auto symbol = static_cast<Symbol>(number);
     const std::string_view name = language.symbol_name(symbol);
     if (name == "_newline" || name == "_indent" || name == "_dedent") layout_tokens.insert(symbol);
     if (model && (name == "(" || name == "[" || name == "{")) inside_brackets.merge(language.states_after(symbol));
   }
+}
+
+std::vector<uint32_t> Grammar::keep() const {
+  std::vector<uint32_t> words = lexer.keep();
+  words.insert(words.begin(), static_cast<uint32_t>(words.size()));
+  if (keywords) {
+    const std::vector<uint32_t> more = keywords->keep();
+    words.insert(words.end(), more.begin(), more.end());
+  }
+  return words;
 }
 
 Acceptor::Acceptor(std::shared_ptr<const Grammar> grammar)

@@ -117,8 +117,15 @@ class Policy:
 class Grammar:
     """A compiled tree-sitter grammar and what was recovered of its lexers. Any thread may use it."""
 
-    def __init__(self, capsule: object, policy: Policy = ..., scanner_model: str = "") -> None:
-        """`capsule` holds the tables' address. Raises `ValueError` for tables or names that are not known."""
+    def __init__(
+        self, capsule: object, policy: Policy = ..., scanner_model: str = "", kept: bytes = b""
+    ) -> None:
+        """`capsule` holds the tables' address, `kept` what `keep` gave for them before.
+
+        Raises `ValueError` for tables or names that are not known, `RuntimeError` where `kept` is another grammar's.
+        """
+    def keep(self) -> bytes:
+        """All that was found out about the grammar's lexers, for the next process."""
     @property
     def abi_version(self) -> int: ...
     @property
