@@ -168,10 +168,16 @@ void bind(nb::module_& m) {
       "text"_a, "begin"_a, "at"_a, "rules"_a);
   m.def(
       "statement_end",
-      [](const nb::bytes& text, uint32_t start, uint32_t at, const LexicalRules& rules) {
-        return statement_end(view(text), start, at, rules);
+      [](const nb::bytes& text, uint32_t start, uint32_t at, uint32_t n_scopes, const LexicalRules& rules) {
+        return statement_end(view(text), start, at, n_scopes, rules);
       },
-      "text"_a, "start"_a, "at"_a, "rules"_a);
+      "text"_a, "start"_a, "at"_a, "n_scopes"_a, "rules"_a);
+  m.def(
+      "logical_line_end",
+      [](const nb::bytes& text, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
+        return logical_line_end(view(text), at, rules, words);
+      },
+      "text"_a, "at"_a, "rules"_a, "words"_a);
   m.def(
       "layout",
       [](const nb::bytes& text, uint32_t begin, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {

@@ -303,7 +303,8 @@ std::vector<Scope> outline(std::string_view text, uint32_t begin, uint32_t at, c
   return ScopeReader(text, begin, at, rules).read();
 }
 
-uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, const LexicalRules& rules) {
+uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, uint32_t n_scopes,
+                       const LexicalRules& rules) {
   const auto end = static_cast<uint32_t>(text.size());
   const Reader reader(text, rules, end);
   std::vector<char> open;
@@ -320,17 +321,64 @@ uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, const
     if (c == '}' || c == ')' || c == ']') {
       size_t match = open.size();
       while (match > 0 && closer_of(open[match - 1]) != c) --match;
-      if (match == 0 && i >= at) return i;
+      if (match == 0 && i >= at && n_scopes-- == 0) return i;
       if (match > 0) open.resize(match - 1);
     }
     ++i;
     if (is_blank(c) || c == '\n') continue;
     before = c;
-    if (!open.empty() || i <= at) continue;
-    if (c == rules.separator) return i;
+    if (!open.empty() || i <= at || n_scopes > 0) continue;
+    if (c == rules.separator) return c == ',' ? i - 1 : i;
     if (c == '}' && rules.has_blocks && !goes_on_after_brace(text, i)) return i;
   }
   return end;
+}
+
+namespace {
+
+struct LineRead {
+  uint32_t end;    // before the line ending
+  bool is_ended;   // else the text is over
+  bool is_closed;  // no bracket is left open
+};
+
+// Reads on to the end of a logical line, from its first character of code.
+LineRead read_logical_line(const Reader& reader, uint32_t from, uint32_t limit, const LayoutWords& words) {
+  const std::string_view text = reader.text();
+  uint32_t n_open = 0;
+  for (uint32_t i = from; i < limit;) {
+    const char c = text[i];
+    const uint32_t after = reader.over(i, ')');
+    if (after > i) {
+      i = after;
+    } else if (c == '\n') {
+      uint32_t next = i + 1;
+      while (next < limit && is_blank(text[next])) ++next;
+      if (n_open == 0 || begins_with_word(text, next, words.resets)) return {i, true, n_open == 0};
+      ++i;
+    } else if (c == '\\') {
+      i += i + 2 < limit && text[i + 1] == '\r' && text[i + 2] == '\n' ? 3 : 2;
+    } else {
+      if (c == '{' || c == '(' || c == '[') ++n_open;
+      if ((c == '}' || c == ')' || c == ']') && n_open > 0) --n_open;
+      ++i;
+    }
+  }
+  return {limit, false, n_open == 0};
+}
+
+}  // namespace
+
+uint32_t logical_line_end(std::string_view text, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
+  const auto size = static_cast<uint32_t>(text.size());
+  const Reader reader(text, rules, size);
+  for (uint32_t start = 0; start < size;) {
+    const LineRead line = read_logical_line(reader, start, size, words);
+    if (!line.is_ended) return 0;
+    if (line.end >= at) return line.is_closed ? line.end + 1 : 0;
+    start = line.end + 1;
+  }
+  return 0;
 }
 
 Layout layout(std::string_view text, uint32_t begin, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
@@ -347,27 +395,7 @@ Layout layout(std::string_view text, uint32_t begin, uint32_t at, const LexicalR
     uint32_t indent = 0;
     for (; current.code < at && is_blank(text[current.code]); ++current.code)
       indent = text[current.code] == '\t' ? indent / 8 * 8 + 8 : text[current.code] == '\f' ? 0 : indent + 1;
-    uint32_t i = current.code;
-    uint32_t n_open = 0;
-    bool is_ended = false;
-    while (i < at && !is_ended) {
-      const char c = text[i];
-      const uint32_t after = reader.over(i, ')');
-      if (after > i) {
-        i = std::min(after, at);
-      } else if (c == '\n') {
-        uint32_t next = i + 1;
-        while (next < at && is_blank(text[next])) ++next;
-        is_ended = n_open == 0 || begins_with_word(text.substr(0, at), next, words.resets);
-        if (!is_ended) ++i;
-      } else if (c == '\\') {
-        i = std::min<uint32_t>(i + (i + 2 < at && text[i + 1] == '\r' && text[i + 2] == '\n' ? 3 : 2), at);
-      } else {
-        if (c == '{' || c == '(' || c == '[') ++n_open;
-        if ((c == '}' || c == ')' || c == ']') && n_open > 0) --n_open;
-        ++i;
-      }
-    }
+    const auto [i, is_ended, is_closed] = read_logical_line(reader, current.code, at, words);
     if (!is_ended) break;  // the place is in this one
     current.end = i;
     line = i + 1;

@@ -223,8 +223,11 @@ class Layout:
 def outline(text: bytes, begin: int, at: int, rules: LexicalRules) -> list[Scope]:
     """The scopes round byte `at`, from the file itself to the innermost, read from byte `begin` on."""
 
-def statement_end(text: bytes, start: int, at: int, rules: LexicalRules) -> int:
-    """Where the statement that begins at `start` ends, at `at` or after it."""
+def statement_end(text: bytes, start: int, at: int, n_scopes: int, rules: LexicalRules) -> int:
+    """Where the statement that begins at `start` ends, at `at` or after it, so many closing brackets of scopes on."""
+
+def logical_line_end(text: bytes, at: int, rules: LexicalRules, words: LayoutWords) -> int:
+    """The byte after the logical line that `at` is in; 0 where it does not end, as a bracket or string is left open."""
 
 def layout(text: bytes, begin: int, at: int, rules: LexicalRules, words: LayoutWords) -> Layout:
     """The levels that the last whole line before `at` is in, and where the line that `at` is in begins."""
