@@ -1,6 +1,7 @@
 #include "syntax/outline.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
 
@@ -22,13 +23,21 @@ char closer_of(char opener) { return opener == '(' ? ')' : opener == '[' ? ']' :
 // Reads over what is not code.
 class Reader {
  public:
-  Reader(std::string_view text, const LexicalRules& rules, uint32_t end) : text_(text.substr(0, end)), rules_(rules) {}
+  Reader(std::string_view text, const LexicalRules& rules, uint32_t end) : text_(text.substr(0, end)), rules_(rules) {
+    const auto begins_with = [&](std::string_view what) { may_begin_[static_cast<uint8_t>(what[0])] = true; };
+    for (const std::string& comment : rules.line_comments) begins_with(comment);
+    for (const auto& comment : rules.block_comments) begins_with(comment.first);
+    for (const std::string& quote : rules.long_quotes) begins_with(quote);
+    for (const char& quote : rules.quotes) begins_with({&quote, 1});
+    for (std::string_view other : {"$", "/", "R"}) begins_with(other);
+  }
 
   bool begins(uint32_t at, std::string_view what) const { return text_.substr(at).starts_with(what); }
 
   // The byte after the comment, string or literal that begins at `at`; `at` itself where none does. `before` is the
   // last character of code, 0 where there is none.
   uint32_t over(uint32_t at, char before) const {
+    if (!may_begin_[static_cast<uint8_t>(text_[at])]) return at;
     for (const std::string& comment : rules_.line_comments)
       if (begins(at, comment)) return line_end(at);
     for (const auto& [open, close] : rules_.block_comments)
@@ -132,6 +141,7 @@ class Reader {
 
   std::string_view text_;
   const LexicalRules& rules_;
+  std::array<bool, 256> may_begin_{};  // by byte: what is no code may begin with it
 };
 
 void add_start(Scope& scope, uint32_t start) {

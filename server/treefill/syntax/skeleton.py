@@ -12,7 +12,7 @@ errors elsewhere, and no longer in a long file than in a short one.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -26,7 +26,7 @@ MAX_BEGINNING_BYTES = 2_000
 """A scope's own beginning is not read where it is longer."""
 MAX_STATEMENTS_BYTES = 2_000
 """So much of what comes before the cursor's statement in its scope is read, too: `else` goes on an `if`."""
-MAX_STATEMENT_BYTES = 16_000
+MAX_STATEMENT_BYTES = 64_000
 MAX_REST_BYTES = 4_000
 N_REST_SCOPES = 3
 """So many brackets may be opened at the cursor that are closed below it."""
@@ -156,7 +156,8 @@ def _by_layout(before: bytes, after: bytes, language: Language) -> Skeleton:
         scopes.append((neutral,) if is_long else (own, neutral))
     statement = before[found.current :]
     line_start = before.rfind(b"\n") + 1
-    statements = tuple(dict.fromkeys([statement, before[line_start:]]))
+    readings = dict.fromkeys([statement, before[line_start:]])
+    statements = tuple(reading for reading in readings if len(reading) <= MAX_STATEMENT_BYTES)
     right = after.partition(b"\n")[0]
     rests, is_cut = _layout_rests(statement, after, right, language)
     return Skeleton(tuple(scopes), statements, rests, (), right, is_cut, filler)
@@ -182,7 +183,18 @@ def _layout_rests(
     rests = [after[:end], after[:n_line]] if end > n_line else [after[:n_line]]
     below = _following(after[len(rests[0]) :], language)
     with_below = [rest.rstrip(b"\n") + b"\n" + below for rest in rests]
-    return tuple(dict.fromkeys([*with_below, rests[0]])), False
+    return tuple(dict.fromkeys([*with_below, rests[0], *_closed_below(statement, after, rules)])), False
+
+
+def _closed_below(statement: bytes, after: bytes, rules: _kernels.LexicalRules) -> Iterator[bytes]:
+    """What comes up to the end of the line where brackets close that may be opened at the cursor."""
+    for n_scopes in range(N_REST_SCOPES - 1):
+        closer = _kernels.statement_end(statement + after, 0, len(statement), n_scopes, rules) - len(
+            statement
+        )
+        rest = after[: after.find(b"\n", closer) + 1]
+        if after[closer : closer + 1] in (b")", b"]", b"}") and len(rest) <= MAX_REST_BYTES:
+            yield rest
 
 
 def _following(below: bytes, language: Language) -> bytes:
