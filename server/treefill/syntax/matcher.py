@@ -44,25 +44,17 @@ class Matcher:
         self._rests = rests
         self._ends = ends
         self._written: list[bytes] = []
-        self.n_checked = 0
-        """Pieces that `allows` was asked about."""
-        self.n_refused = 0
-        """Those that it refused."""
 
     def allows(self, more: bytes) -> bool:
         """Whether `more` may come next."""
-        self.n_checked += 1
-        is_allowed = self._is_measured(more) and self._acceptor.allows(more)
-        self.n_refused += not is_allowed
-        return is_allowed
+        return self._is_measured(more) and self._acceptor.allows(more)
 
     def accept(self, more: bytes) -> bool:
         """Take `more`; False where it may not come next, and then nothing was taken."""
-        if self._is_measured(more) and self._acceptor.accept(more):
-            self._written.append(more)
-            return True
-        self._acceptor.rollback(1)
-        return False
+        if not self._is_measured(more) or not _accepts(self._acceptor, more):
+            return False
+        self._written.append(more)
+        return True
 
     def rollback(self, n: int) -> None:
         """Take the last `n` accepted pieces back."""
