@@ -68,7 +68,7 @@ def _verdict(baseline: Baseline, item: Item, offset: int) -> Verdict:
 
 
 def _likeliest(cuts: list[Item], may_end: MayEnd) -> list[Item]:
-    """The cuts that are worth a parse, the longest first: those in order, and more where the guard takes them for whole.
+    """The cuts that are worth a parse, the longest first: those in order, and more that the guard takes for whole.
 
     The guard answers in microseconds, so it is asked about all of them.
     """

@@ -75,9 +75,11 @@ def _filters(told: Mapping[str, Any]) -> Iterator[str]:
 
 def _syntax(told: Mapping[str, Any]) -> Iterator[str]:
     finding = told.get("syntax")
+    guard = list(_guard(told))
+    if finding or guard:
+        yield from ("## Syntax", "", *guard)
     if not finding:
         return
-    yield from ("## Syntax", "")
     if finding["unchecked"]:
         yield from (f"Not checked: {_in_a_line(finding['unchecked'])}", "")
         return
@@ -89,6 +91,25 @@ def _syntax(told: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"What was wrong with the whole of it: {_in_a_line(finding['complaint'])}.", "")
     if finding["cut"]:
         yield from ("### cut off", "", *_code(finding["cut"]), "")
+
+
+def _guard(told: Mapping[str, Any]) -> Iterator[str]:
+    """How the grammar stood by while the model wrote; nothing where it was not to, or no token was chosen."""
+    silence = _in_a_line((told.get("syntax") or {}).get("unguarded", ""))
+    n_guarded, n_refused, n_undone = (
+        told.get(name, 0) for name in ("n_guarded", "n_refused_first", "n_undone")
+    )
+    if n_guarded:
+        yield (
+            f"While the model wrote, the grammar was asked about {n_guarded} tokens: the first choice refused "
+            f"{n_refused} times, {n_undone} taken back."
+        )
+        yield from (f"It did not decide about all of them: {silence}",) if silence else ()
+    elif silence:
+        yield f"While the model wrote, the grammar was not asked: {silence}"
+    else:
+        return
+    yield ""
 
 
 def _left_out(told: Mapping[str, Any]) -> Iterator[str]:

@@ -5,12 +5,12 @@ taken. It answers in microseconds, and where it does not know it allows.
 """
 
 from dataclasses import dataclass
-from functools import cache
 
 from treefill import _kernels
 from treefill.syntax.dialect import dialect_of
 from treefill.syntax.grammars import LoadedGrammar, load
 from treefill.syntax.languages import Grammar, Language
+from treefill.syntax.once import once
 from treefill.syntax.skeleton import Skeleton, skeleton_at
 
 MAX_BLANK_RUN = 160
@@ -145,6 +145,15 @@ def matcher_at(
     return OutOfReach("The grammar cannot read the statement that the cursor is in.")
 
 
+def prepare(language: Language) -> None:
+    """Have the language's grammar ready, of several the first: its lexer takes up to half a second to recover.
+
+    Raises `GrammarError` where it cannot be loaded.
+    """
+    if language.grammars:
+        tables(load(language.grammars[0]))
+
+
 def _read_scopes(loaded: LoadedGrammar, skeleton: Skeleton) -> tuple[_kernels.Acceptor, bytes | None]:
     """An acceptor inside the innermost scope, and what would end all of them; None where that is not known."""
     acceptor = _kernels.Acceptor(tables(loaded))
@@ -179,7 +188,7 @@ def _matcher(acceptor: _kernels.Acceptor, skeleton: Skeleton, ends: bytes | None
     return Matcher(acceptor, skeleton, rests, ends)
 
 
-@cache
+@once
 def tables(loaded: LoadedGrammar) -> _kernels.Grammar:
     """The grammar's tables as the acceptor reads them, with what the language refuses beyond them."""
     return _kernels.Grammar(loaded.capsule, policy_of(loaded.grammar), loaded.grammar.scanner_model)
