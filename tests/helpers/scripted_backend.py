@@ -7,8 +7,8 @@ from treefill.engine.api import CancelFlag, TokenId
 from treefill.engine.backend import PREFILL_CHUNK, Logits
 from treefill.engine.prefix_tree import n_common
 
-Script = Callable[[tuple[TokenId, ...]], TokenId]
-"""All tokens so far → the likeliest next one."""
+Script = Callable[[tuple[TokenId, ...]], TokenId | Sequence[TokenId]]
+"""All tokens so far → the likeliest next one, or several, the likeliest first."""
 
 
 class ScriptedBackend:
@@ -40,10 +40,14 @@ class ScriptedBackend:
         self.evaluated.extend(ids)
         if not wants_logits:
             return np.empty(0, np.float32)
-        logits = np.linspace(
-            0.5, 0, self._width, dtype=np.float32
-        )  # lower ids first, where the script is barred
-        logits[self._script(tuple(self.cached))] = 1
+        return self.logits_after(tuple(self.cached))
+
+    def logits_after(self, ids: tuple[TokenId, ...]) -> Logits:
+        """What the script says; lower ids first where all that it wants is barred."""
+        logits = np.linspace(0.5, 0, self._width, dtype=np.float32)
+        wanted = self._script(ids)
+        for rank, token in enumerate([wanted] if isinstance(wanted, int) else wanted):
+            logits[token] = max(logits[token], 1 + 1 / (1 + rank))
         return logits
 
     def forget(self) -> None:

@@ -298,11 +298,11 @@ def _guard(generation: Generation | None, finding: SyntaxFinding | None) -> Iter
     silence = finding.unguarded if finding else ""
     if generation is not None and generation.n_guarded:
         yield (
-            f"While the model wrote, the grammar was asked about {generation.n_guarded} tokens: the first choice "
-            f"refused {generation.n_refused_first} times, {generation.n_undone} taken back"
+            f"Tokens that the grammar was asked about while the model wrote: {generation.n_guarded}; "
+            f"first choices refused: {generation.n_refused_first}; taken back: {generation.n_undone}"
         )
         if silence:
-            yield f"It did not decide about all of them: {silence}"
+            yield f"From somewhere on it did not decide: {silence}"
     elif silence:
         yield f"While the model wrote, the grammar was not asked: {silence}"
 

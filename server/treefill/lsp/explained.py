@@ -96,15 +96,12 @@ def _syntax(told: Mapping[str, Any]) -> Iterator[str]:
 def _guard(told: Mapping[str, Any]) -> Iterator[str]:
     """How the grammar stood by while the model wrote; nothing where it was not to, or no token was chosen."""
     silence = _in_a_line((told.get("syntax") or {}).get("unguarded", ""))
-    n_guarded, n_refused, n_undone = (
-        told.get(name, 0) for name in ("n_guarded", "n_refused_first", "n_undone")
-    )
-    if n_guarded:
+    if told.get("n_guarded"):
         yield (
-            f"While the model wrote, the grammar was asked about {n_guarded} tokens: the first choice refused "
-            f"{n_refused} times, {n_undone} taken back."
+            f"Tokens that the grammar was asked about while the model wrote: {told['n_guarded']}; "
+            f"first choices refused: {told['n_refused_first']}; taken back: {told['n_undone']}."
         )
-        yield from (f"It did not decide about all of them: {silence}",) if silence else ()
+        yield from (f"From somewhere on it did not decide: {silence}",) if silence else ()
     elif silence:
         yield f"While the model wrote, the grammar was not asked: {silence}"
     else:
