@@ -5,6 +5,7 @@ taken. It answers in microseconds, and where it does not know it allows.
 """
 
 from dataclasses import dataclass
+from itertools import islice
 
 from treefill import _kernels
 from treefill.syntax.dialect import dialect_of
@@ -17,6 +18,8 @@ MAX_BLANK_RUN = 160
 """Blanks in a row, line feeds not counted, that a completion may write: deep indentation, and no more."""
 DIALECT_CHARS = 12_000
 """So much on either side of the cursor tells a text's dialect."""
+MAX_ENDS = 3
+"""So many ways to end the innermost scope are tried."""
 MAX_LINE_FEEDS = 3
 """Line feeds in a row with nothing but blanks between them."""
 
@@ -33,7 +36,11 @@ class Matcher:
     """Follows one completion. One thread at a time."""
 
     def __init__(
-        self, acceptor: _kernels.Acceptor, skeleton: Skeleton, rests: tuple[bytes, ...], ends: bytes | None
+        self,
+        acceptor: _kernels.Acceptor,
+        skeleton: Skeleton,
+        rests: tuple[bytes, ...],
+        ends: tuple[bytes, ...] | None,
     ) -> None:
         self._acceptor = acceptor
         self._skeleton = skeleton
@@ -78,7 +85,9 @@ class Matcher:
         middle += self._skeleton.body_for(middle)
         right = self._skeleton.right
         n_again = [n for n in range(1, min(len(right), len(middle), 8) + 1) if middle.endswith(right[:n])]
-        return any(self._is_whole(middle + rest[n:]) for n in (0, *reversed(n_again)) for rest in self._rests)
+        # Written again or left out is the same, also where it closes the scope and so is no part of the rest.
+        texts = (middle, *(middle[:-n] for n in reversed(n_again)))
+        return any(self._is_whole(text + rest) for text in texts for rest in self._rests)
 
     def forced(self, limit: int = 32) -> bytes:
         """The bytes that must come next, as far as there is but one way on."""
@@ -99,7 +108,7 @@ class Matcher:
         n_back = len(self._written)
         if self._ends is None:
             return self._acceptor.allows(text, n_back)
-        return self._acceptor.accepts_whole(text + self._ends, n_back)
+        return any(self._acceptor.accepts_whole(text + end, n_back) for end in self._ends)
 
     def _is_measured(self, more: bytes) -> bool:
         """White space that goes on and on is grammatical nearly everywhere."""
@@ -154,10 +163,15 @@ def prepare(language: Language) -> None:
         tables(load(language.grammars[0]))
 
 
-def _read_scopes(loaded: LoadedGrammar, skeleton: Skeleton) -> tuple[_kernels.Acceptor, bytes | None]:
-    """An acceptor inside the innermost scope, and what would end all of them; None where that is not known."""
+def _read_scopes(
+    loaded: LoadedGrammar, skeleton: Skeleton
+) -> tuple[_kernels.Acceptor, tuple[bytes, ...] | None]:
+    """An acceptor inside the innermost scope, and what would end all of them; None where that is not known.
+
+    The innermost may end in several ways: `v{` as a body with `}`, as a list of values with `};`.
+    """
     acceptor = _kernels.Acceptor(tables(loaded))
-    ends: bytes | None = b""
+    ends: tuple[bytes, ...] | None = (b"",)
     for readings in skeleton.scopes:
         if not any(_accepts(acceptor, reading) for reading in readings):
             # The scopes round it make no sense of this one: it begins a text of its own.
@@ -166,8 +180,9 @@ def _read_scopes(loaded: LoadedGrammar, skeleton: Skeleton) -> tuple[_kernels.Ac
             if not any(_accepts(acceptor, reading) for reading in readings):
                 continue
         if ends is not None and skeleton.closers:
-            tried = (closer + ends for closer in skeleton.closers)
-            ends = next((end for end in tried if acceptor.accepts_whole(end)), None)
+            outer = ends[0]
+            tried = (closer + outer for closer in skeleton.closers)
+            ends = tuple(islice((end for end in tried if acceptor.accepts_whole(end)), MAX_ENDS)) or None
     return acceptor, ends
 
 
@@ -179,13 +194,16 @@ def _accepts(acceptor: _kernels.Acceptor, more: bytes) -> bool:
     return is_accepted
 
 
-def _matcher(acceptor: _kernels.Acceptor, skeleton: Skeleton, ends: bytes | None) -> Matcher:
+def _matcher(
+    acceptor: _kernels.Acceptor, skeleton: Skeleton, ends: tuple[bytes, ...] | None
+) -> Matcher:
     """Keep of the text right of the cursor what the grammar can read where it stands."""
     whole, *less = skeleton.rests
     below = whole[len(skeleton.right) + 1 :]
-    is_readable = ends is not None and acceptor.accepts_whole(below + ends, 1)
-    rests = (whole,) if is_readable or not below else (whole, *less)
-    return Matcher(acceptor, skeleton, rests, ends)
+    is_readable = bool(below) and ends is not None and acceptor.accepts_whole(below + ends[0], 1)
+    # A rest that ends within the line has stopped at a bracket, which may be a template's: `${|}`.
+    is_all = is_readable or whole.rstrip(b"\n") == skeleton.right
+    return Matcher(acceptor, skeleton, (whole,) if is_all else (whole, *less), ends)
 
 
 @once
