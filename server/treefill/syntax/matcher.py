@@ -194,9 +194,7 @@ def _accepts(acceptor: _kernels.Acceptor, more: bytes) -> bool:
     return is_accepted
 
 
-def _matcher(
-    acceptor: _kernels.Acceptor, skeleton: Skeleton, ends: tuple[bytes, ...] | None
-) -> Matcher:
+def _matcher(acceptor: _kernels.Acceptor, skeleton: Skeleton, ends: tuple[bytes, ...] | None) -> Matcher:
     """Keep of the text right of the cursor what the grammar can read where it stands."""
     whole, *less = skeleton.rests
     below = whole[len(skeleton.right) + 1 :]
