@@ -275,14 +275,7 @@ def only(*texts: bytes) -> Rule:
 
 def rare(*wanted: bytes) -> ScriptedBackend:
     """A model that knows only these texts: all other tokens are out of the question."""
-
-    class Rare(ScriptedBackend):
-        def logits_after(self, ids: tuple[int, ...]) -> Logits:
-            logits = super().logits_after(ids)
-            logits[logits < 1] = -np.inf
-            return logits
-
-    return Rare(ranked(*wanted), width=BYTES.n_tokens)
+    return ScriptedBackend(ranked(*wanted), width=BYTES.n_tokens, is_narrow=True)
 
 
 def test_at_a_dead_end_one_token_is_taken_back() -> None:

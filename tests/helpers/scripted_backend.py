@@ -14,7 +14,11 @@ Script = Callable[[tuple[TokenId, ...]], TokenId | Sequence[TokenId]]
 class ScriptedBackend:
     name = "scripted"
 
-    def __init__(self, script: Script, width: int = 300, n_context: int = 512) -> None:
+    def __init__(
+        self, script: Script, width: int = 300, n_context: int = 512, is_narrow: bool = False
+    ) -> None:
+        """Narrow, it knows no other tokens than those that the script names."""
+        self._is_narrow = is_narrow
         self.n_context = n_context
         self.evaluated: list[TokenId] = []
         """Every token evaluated, over all requests."""
@@ -45,6 +49,8 @@ class ScriptedBackend:
     def logits_after(self, ids: tuple[TokenId, ...]) -> Logits:
         """What the script says; lower ids first where all that it wants is barred."""
         logits = np.linspace(0.5, 0, self._width, dtype=np.float32)
+        if self._is_narrow:
+            logits[:] = -np.inf
         wanted = self._script(ids)
         for rank, token in enumerate([wanted] if isinstance(wanted, int) else wanted):
             logits[token] = max(logits[token], 1 + 1 / (1 + rank))
