@@ -15,6 +15,14 @@ export interface Percentiles {
   readonly n: number;
 }
 
+export interface Syntax {
+  readonly guarded_share: number | null;
+  readonly guarded_tokens: number;
+  readonly refused_first: number;
+  readonly cut: number;
+  readonly invalid: number;
+}
+
 /** The answer of the server's command `treefill.statistics`. */
 export interface Statistics {
   readonly since: string | null;
@@ -25,6 +33,8 @@ export interface Statistics {
   readonly latency_ms: Readonly<Record<string, Percentiles>>;
   readonly cache: { readonly reused_tokens: number; readonly evaluated_tokens: number };
   readonly declined: Readonly<Record<string, number>>;
+  /** Servers of before do not tell it. */
+  readonly syntax?: Syntax;
 }
 
 const N_DAYS = 30;
@@ -60,7 +70,7 @@ ${table(Object.entries(found.declined).sort((a, b) => b[1] - a[1]).map(([reason,
 </html>`;
 }
 
-function rows({ total, acceptance_rate, kept_share, latency_ms, cache }: Statistics): [string, string][] {
+function rows({ total, acceptance_rate, kept_share, latency_ms, cache, syntax }: Statistics): [string, string][] {
   const n_tokens = cache.reused_tokens + cache.evaluated_tokens;
   return [
     ["offered", `${total.offered}`],
@@ -73,6 +83,15 @@ function rows({ total, acceptance_rate, kept_share, latency_ms, cache }: Statist
       found.n ? `${ms(found.p50)} half of the time, ${ms(found.p95)} in 95 of 100 (${found.n} answers)` : "none yet",
     ]),
     ["tokens of prompts that were reused", percent(n_tokens ? cache.reused_tokens / n_tokens : null)],
+    ...(syntax ? syntaxRows(syntax) : []),
+  ];
+}
+
+function syntaxRows({ guarded_share, guarded_tokens, refused_first, cut, invalid }: Syntax): [string, string][] {
+  return [
+    ["answers that the grammar watched while they were written", percent(guarded_share)],
+    ["tokens for which it refused the model's first choice", `${refused_first} of ${guarded_tokens}`],
+    ["suggestions cut or kept back as invalid", `${cut} and ${invalid}`],
   ];
 }
 

@@ -47,6 +47,15 @@ test("a page without figures says so and divides by nothing", () => {
   assert.doesNotMatch(page, /NaN|undefined|null/);
 });
 
+test("what the grammars did is told where the server tells it", () => {
+  const syntax = { guarded_share: 0.75, guarded_tokens: 400, refused_first: 12, cut: 3, invalid: 1 };
+  const page = statisticsPage({ ...NOTHING, syntax });
+  assert.match(page, />75 %</);
+  assert.match(page, />12 of 400</);
+  assert.match(page, />3 and 1</);
+  assert.doesNotMatch(statisticsPage(NOTHING), /grammar/);
+});
+
 test("what is no number, in a file that was tampered with, is shown as text", () => {
   const day = { day: "<i>", offered: "<b>" as unknown as number, accepted: 0, partly_accepted: 0, characters_accepted: 0 };
   assert.doesNotMatch(statisticsPage({ ...NOTHING, since: "<i>", days: [day], total: day }), /<[bi]>/);

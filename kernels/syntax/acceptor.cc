@@ -238,7 +238,10 @@ bool Acceptor::lex(Version& version, bool is_whole) const {
   if (lexer.state(version.lex).is_final) return true;
   while (version.cursor < text_.size()) {
     const Utf8Character character = utf8_at(text_, version.cursor);
-    if (character.length == 0 && !is_whole) return false;
+    if (character.length == 0 && !is_whole) {
+      const CodePoints some = unfinished_at(text_, version.cursor);
+      return !lexer.leads_on(version.lex, some.first, some.last);
+    }
     const LexerTables::Step step = lexer.step(version.lex, character.code_point);
     if (step.state == kDead) return true;
     version.lex = step.state;

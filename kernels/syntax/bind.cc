@@ -173,6 +173,12 @@ void bind(nb::module_& m) {
       },
       "text"_a, "start"_a, "at"_a, "n_scopes"_a, "rules"_a);
   m.def(
+      "n_closed_scopes",
+      [](const nb::bytes& text, uint32_t start, const LexicalRules& rules, const std::string& openers) {
+        return n_closed_scopes(view(text), start, rules, openers);
+      },
+      "text"_a, "start"_a, "rules"_a, "openers"_a);
+  m.def(
       "logical_line_end",
       [](const nb::bytes& text, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
         return logical_line_end(view(text), at, rules, words);

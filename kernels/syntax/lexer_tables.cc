@@ -417,6 +417,13 @@ LexerTables::LexerTables(LexFunction lex, size_t n_symbols, std::span<const uint
 
 LexerTables::~LexerTables() = default;
 
+bool LexerTables::leads_on(LexState state, int32_t first, int32_t last) const {
+  const auto leads = [&](int32_t character) { return step(state, character).state != kDead; };
+  return leads(first) || leads(first + (last - first) / 2) || leads(last) ||
+         std::any_of(std::begin(kWideSamples), std::end(kWideSamples),
+                     [&](int32_t sample) { return first <= sample && sample <= last && leads(sample); });
+}
+
 std::vector<uint32_t> LexerTables::keep() const {
   std::vector<uint32_t> words;
   recovery_->keep(words);

@@ -62,6 +62,10 @@ class LexerTables {
   LexerTables(LexFunction lex, size_t n_symbols, std::span<const uint32_t> kept = {});
   ~LexerTables();
 
+  // Does some character of those lead on from the state? Of each kind that grammars tell apart one is tried, and the
+  // first, middle and last, so the answer may be wrong where a grammar tells others.
+  bool leads_on(LexState state, int32_t first, int32_t last) const;
+
   // All that was found out, for the next process.
   std::vector<uint32_t> keep() const;
 

@@ -150,6 +150,12 @@ void add_start(Scope& scope, uint32_t start) {
   scope.starts.push_back(start);
 }
 
+// `}` ends a statement unless what comes next belongs to it: `};`, `}(…)`, `} | {`.
+bool goes_on_after_brace(std::string_view text, uint32_t at) {
+  while (at < text.size() && (is_blank(text[at]) || text[at] == '\n')) ++at;
+  return at < text.size() && std::string_view(";,.()[]=?:|&").find(text[at]) != std::string_view::npos;
+}
+
 // The scopes of a text as it is read.
 class ScopeReader {
  public:
@@ -232,7 +238,9 @@ class ScopeReader {
       if (opener == '`') return;
       if (opener == '#' || closer_of(opener) != closer) continue;
       scopes_.resize(i);
-      if (closer == '}' && rules_.separator == ';' && scopes_.back().opener != '`') add_start(scopes_.back(), at_);
+      if (closer == '}' && rules_.separator == ';' && scopes_.back().opener != '`' &&
+          !goes_on_after_brace(reader_.text(), at_))
+        add_start(scopes_.back(), at_);
       return;
     }
   }
@@ -293,12 +301,6 @@ class ScopeReader {
   std::vector<Scope> scopes_;
 };
 
-// `}` ends a statement unless what comes next belongs to it: `};`, `}(…)`, `} while`.
-bool goes_on_after_brace(std::string_view text, uint32_t at) {
-  while (at < text.size() && (is_blank(text[at]) || text[at] == '\n')) ++at;
-  return at < text.size() && std::string_view(";,.()[]=?:").find(text[at]) != std::string_view::npos;
-}
-
 bool begins_with_word(std::string_view text, uint32_t at, const std::vector<std::string>& words) {
   return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
     if (!text.substr(at).starts_with(word)) return false;
@@ -342,6 +344,33 @@ uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, uint3
     if (c == '}' && rules.has_blocks && !goes_on_after_brace(text, i)) return i;
   }
   return end;
+}
+
+uint32_t n_closed_scopes(std::string_view text, uint32_t start, const LexicalRules& rules, std::string_view openers) {
+  const Reader reader(text, rules, static_cast<uint32_t>(text.size()));
+  std::vector<char> open;
+  uint32_t n_closed = 0;
+  char before = 0;
+  for (uint32_t i = start; i < text.size();) {
+    const char c = text[i];
+    const uint32_t after = reader.over(i, before);
+    if (after > i) {
+      i = after;
+      before = ')';
+      continue;
+    }
+    ++i;
+    if (!is_blank(c) && c != '\n') before = c;
+    if (c == '{' || c == '(' || c == '[') open.push_back(c);
+    if (c != '}' && c != ')' && c != ']') continue;
+    size_t match = open.size();
+    while (match > 0 && closer_of(open[match - 1]) != c) --match;
+    if (match > 0)
+      open.resize(match - 1);
+    else
+      n_closed += std::any_of(openers.begin(), openers.end(), [c](char opener) { return closer_of(opener) == c; });
+  }
+  return n_closed;
 }
 
 namespace {

@@ -49,6 +49,9 @@ std::vector<Scope> outline(std::string_view text, uint32_t begin, uint32_t at, c
 uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, uint32_t n_scopes,
                        const LexicalRules& rules);
 
+// How many scopes that are open at `start` the text from there on closes, brackets of those kinds alone.
+uint32_t n_closed_scopes(std::string_view text, uint32_t start, const LexicalRules& rules, std::string_view openers);
+
 // A logical line where layout is grammar: it ends at a line's end outside brackets and strings.
 struct LogicalLine {
   uint32_t start = 0;  // of the line, indentation included

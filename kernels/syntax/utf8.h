@@ -38,6 +38,21 @@ inline Utf8Character utf8_at(std::string_view text, size_t at) {
   return {code_point, length};
 }
 
+struct CodePoints {
+  int32_t first;
+  int32_t last;
+};
+
+// What the character at `at`, of which the text has only the first bytes, may become.
+inline CodePoints unfinished_at(std::string_view text, size_t at) {
+  const uint8_t length = utf8_length(static_cast<uint8_t>(text[at]));
+  int32_t known = static_cast<uint8_t>(text[at]) & (0x7F >> length);
+  size_t n_known = 1;
+  for (; at + n_known < text.size(); ++n_known) known = known << 6 | (static_cast<uint8_t>(text[at + n_known]) & 0x3F);
+  const auto n_bits = static_cast<int32_t>(6 * (length - n_known));
+  return {known << n_bits, (known << n_bits) | ((1 << n_bits) - 1)};
+}
+
 }  // namespace treefill::syntax
 
 #endif  // TREEFILL_SYNTAX_UTF8_H_

@@ -226,6 +226,9 @@ def outline(text: bytes, begin: int, at: int, rules: LexicalRules) -> list[Scope
 def statement_end(text: bytes, start: int, at: int, n_scopes: int, rules: LexicalRules) -> int:
     """Where the statement that begins at `start` ends, at `at` or after it, so many closing brackets of scopes on."""
 
+def n_closed_scopes(text: bytes, start: int, rules: LexicalRules, openers: str) -> int:
+    """How many scopes that are open at `start` the text closes from there on, brackets of those kinds alone."""
+
 def logical_line_end(text: bytes, at: int, rules: LexicalRules, words: LayoutWords) -> int:
     """The byte after the logical line that `at` is in; 0 where it does not end, as a bracket or string is left open."""
 

@@ -148,6 +148,7 @@ def make_service(
 
     `on_hang` is called when the model does not stop; without it the process ends.
     """
+    from treefill.completion import prepare
     from treefill.core.service import Service
 
     return Service(
@@ -158,6 +159,7 @@ def make_service(
         request_limit_s=settings.request_limit_s,
         unload_after_s=60 * settings.unload_after_minutes,
         on_hang=on_hang or (lambda: os._exit(70)),
+        prepare=prepare,
     )
 
 

@@ -27,7 +27,8 @@ def counted(file: Path) -> Path:
         "characters_accepted": 9000, "characters_judged": 8000, "characters_kept": 6000,
         "declined.inside-word": 40, "declined.empty": 7, f"latency.decoded.{bucket_of(80)}": 900,
         f"latency.reused.{bucket_of(1)}": 300, "reused_tokens": 9000, "evaluated_tokens": 1000,
-        "decoded_tokens": 500,
+        "decoded_tokens": 500, "syntax.guarded": 1140, "syntax.unguarded": 60, "syntax.guarded_tokens": 500,
+        "syntax.refused_first": 21, "syntax.cut": 30, "declined.invalid": 9,
     }  # fmt: skip
     values = {(DAY, "python", name): n for name, n in python.items()} | {(DAY, "rust", "offered"): 3}
     StatisticsStore(file).add(values, DAY)
@@ -46,7 +47,8 @@ def test_a_table_for_people(counted: Path, capsys: pytest.CaptureFixture[str]) -
     assert "Kept: 75% of accepted characters, a minute later" in told
     assert "Decoded answers: 900; half within 83 ms" in told
     assert "Tokens: 90% of 10,000 prompt tokens reused, 500 decoded" in told
-    assert "Answered with nothing: inside-word 40, empty 7" in told
+    assert "Answered with nothing: inside-word 40, invalid 9, empty 7" in told
+    assert ["python", "1,140", "95%", "500", "21", "30", "9"] in rows
 
 
 def test_an_object_for_programs(counted: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +58,8 @@ def test_an_object_for_programs(counted: Path, capsys: pytest.CaptureFixture[str
     assert told["file"] == str(counted)
     assert told["since"] == DAY
     assert told["total"]["accepted"] == 300
-    assert told["declined"] == {"inside-word": 40, "empty": 7}
+    assert told["declined"] == {"inside-word": 40, "invalid": 9, "empty": 7}
+    assert told["syntax"]["guarded_share"] == 0.95
     assert told["latency_ms"]["reused"] == {"p50": 1.0, "p95": 1.0, "p99": 1.0, "n": 300}
 
 

@@ -105,7 +105,10 @@ class Room:
         self.load_gate.set()
         self.n_loads = 0
         self.n_hangs = 0
-        self.service = Service(self._load, make_request, request_limit_s, unload_after_s, self._hang)
+        self.prepared: list[str] = []
+        self.service = Service(
+            self._load, make_request, request_limit_s, unload_after_s, self._hang, self._prepare
+        )
 
     def _load(self, tell_share: Callable[[float], None]) -> Engine:
         self.n_loads += 1
@@ -116,6 +119,9 @@ class Room:
         if error is not None:
             raise error
         return self.engine
+
+    def _prepare(self, language_id: str) -> None:
+        self.prepared.append(language_id)
 
     def _hang(self) -> None:
         self.n_hangs += 1

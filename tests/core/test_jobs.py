@@ -1,7 +1,9 @@
 """What is asked with something selected, and how an answer is told."""
 
+from dataclasses import replace
+
 import pytest
-from treefill.completion import Explanation, Suggestion
+from treefill.completion import Explanation, Suggestion, SyntaxFinding
 from treefill.completion.request import Anchor, FilterStep, PromptPart, Refusal
 from treefill.core.jobs import MAX_TOLD_CHARS, item_of, told, with_selected
 from treefill.core.messages import Answer, AnswerItem, Selected
@@ -66,3 +68,12 @@ def test_the_longest_explanation_fits_a_frame() -> None:
     assert len(plain["raw_text"]) <= MAX_TOLD_CHARS + 3
     assert (plain["raw_text"][0], plain["raw_text"][-1]) == ("a", "z")
     assert told(Explanation(raw_text="short"), None)["raw_text"] == "short"
+
+
+def test_it_is_told_how_the_grammar_stood_guard() -> None:
+    guarded = replace(GENERATION, n_guarded=9, n_refused_first=2, n_undone=1)
+
+    plain = told(Explanation(syntax=SyntaxFinding(unguarded="The statement is too long.")), guarded)
+
+    assert (plain["n_guarded"], plain["n_refused_first"], plain["n_undone"]) == (9, 2, 1)
+    assert plain["syntax"]["unguarded"] == "The statement is too long."

@@ -43,6 +43,7 @@ class Front:
     sent: list[Message] = field(default_factory=list)
     asked: list[Ask] = field(default_factory=list)
     cancelled: list[int] = field(default_factory=list)
+    prepared: list[str] = field(default_factory=list)
     n_left: int = 0
 
     def __post_init__(self) -> None:
@@ -51,6 +52,7 @@ class Front:
             ask=lambda _peer, ask: self.asked.append(ask),
             cancel=lambda _peer, ask_id: self.cancelled.append(ask_id),
             leave=lambda _peer: self._leave(),
+            prepare=self.prepared.append,
         )
 
     def _leave(self) -> None:

@@ -10,12 +10,13 @@ from treefill.completion import CompletionRequest, Declined, Mode, Suggestion, c
 from treefill.engine.api import CancelFlag
 from treefill.text import Document
 
+from tests.helpers.choosing_engine import ChoosingEngine
 from tests.helpers.contract import assert_sound
 from tests.helpers.scripted_engine import ScriptedEngine
 
 FOLDER = Path(__file__).parent
 KEYS = frozenset(
-    {"id", "description", "language", "buffer", "model", "expect", "declined", "contains", "lacks"}
+    {"id", "description", "language", "buffer", "model", "second", "expect", "declined", "contains", "lacks"}
     | {"mode", "max_lines", "max_tokens", "compiles"}
 )
 MANY = 100_000
@@ -53,7 +54,11 @@ def run(case: dict[str, Any], n_step: int) -> tuple[Document, int, Suggestion | 
         max_lines=case.get("max_lines", 12),
         max_new_tokens=case.get("max_tokens", MANY),
     )
-    engine = ScriptedEngine(marked(case["model"]), n_step=n_step, n_context=2 * MANY)
+    engine = (
+        ChoosingEngine(marked(case["model"]), marked(case["second"]), n_context=2 * MANY)
+        if "second" in case
+        else ScriptedEngine(marked(case["model"]), n_step=n_step, n_context=2 * MANY)
+    )
     answer = complete(request, engine, CancelFlag())
     line_start = 1 + max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset))
     left = text[line_start:offset].removeprefix("\ufeff")
@@ -70,8 +75,8 @@ GOLDENS = read_goldens()
 @pytest.mark.parametrize("golden", GOLDENS, ids=[golden.name for golden in GOLDENS])
 def test_golden(golden: Golden, n_step: int) -> None:
     case = golden.case
-    if "max_tokens" in case and n_step != 1:
-        pytest.skip("where the text is cut depends on its pieces")
+    if n_step != 1 and {"max_tokens", "second"} & set(case):
+        pytest.skip("where the text is cut, or another chosen, depends on its pieces")
 
     document, offset, answer = run(case, n_step)
 

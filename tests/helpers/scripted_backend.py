@@ -7,14 +7,18 @@ from treefill.engine.api import CancelFlag, TokenId
 from treefill.engine.backend import PREFILL_CHUNK, Logits
 from treefill.engine.prefix_tree import n_common
 
-Script = Callable[[tuple[TokenId, ...]], TokenId]
-"""All tokens so far → the likeliest next one."""
+Script = Callable[[tuple[TokenId, ...]], TokenId | Sequence[TokenId]]
+"""All tokens so far → the likeliest next one, or several, the likeliest first."""
 
 
 class ScriptedBackend:
     name = "scripted"
 
-    def __init__(self, script: Script, width: int = 300, n_context: int = 512) -> None:
+    def __init__(
+        self, script: Script, width: int = 300, n_context: int = 512, is_narrow: bool = False
+    ) -> None:
+        """Narrow, it knows no other tokens than those that the script names."""
+        self._is_narrow = is_narrow
         self.n_context = n_context
         self.evaluated: list[TokenId] = []
         """Every token evaluated, over all requests."""
@@ -40,10 +44,16 @@ class ScriptedBackend:
         self.evaluated.extend(ids)
         if not wants_logits:
             return np.empty(0, np.float32)
-        logits = np.linspace(
-            0.5, 0, self._width, dtype=np.float32
-        )  # lower ids first, where the script is barred
-        logits[self._script(tuple(self.cached))] = 1
+        return self.logits_after(tuple(self.cached))
+
+    def logits_after(self, ids: tuple[TokenId, ...]) -> Logits:
+        """What the script says; lower ids first where all that it wants is barred."""
+        logits = np.linspace(0.5, 0, self._width, dtype=np.float32)
+        if self._is_narrow:
+            logits[:] = -np.inf
+        wanted = self._script(ids)
+        for rank, token in enumerate([wanted] if isinstance(wanted, int) else wanted):
+            logits[token] = max(logits[token], 1 + 1 / (1 + rank))
         return logits
 
     def forget(self) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from treefill.lsp.explained import as_markdown
 
 TOLD: dict[str, Any] = {
@@ -40,7 +41,7 @@ def test_a_suggestion_is_told_from_its_prompt_to_its_filters() -> None:
 def test_what_the_grammar_found_is_told() -> None:
     finding = {
         "grammar": "python", "n_faults_before": 0, "n_faults_after": 1, "complaint": "')' has no place there",
-        "cut": ")", "unchecked": "", "note": "",
+        "cut": ")", "unchecked": "", "note": "", "unguarded": "",
     }  # fmt: skip
 
     page = as_markdown("a.py", {**TOLD, "syntax": finding})
@@ -50,6 +51,55 @@ def test_what_the_grammar_found_is_told() -> None:
         "What was wrong with the whole of it: ')' has no place there.\n\n### cut off\n\n```\n)\n```" in page
     )
     assert "Not checked: No time." in as_markdown("a.py", {"syntax": finding | {"unchecked": "No time."}})
+
+
+FINE = {
+    "grammar": "cpp", "n_faults_before": 0, "n_faults_after": 0, "complaint": "", "cut": "", "unchecked": "",
+    "note": "", "unguarded": "",
+}  # fmt: skip
+ASKED = "Tokens that the grammar was asked about while the model wrote: {}; first choices refused: {}; taken back: {}."
+SILENT = "The grammar cannot read the statement that the cursor is in."
+
+
+@pytest.mark.parametrize(
+    ("told", "lines"),
+    [
+        (
+            {"syntax": FINE, "n_guarded": 12, "n_refused_first": 2, "n_undone": 1},
+            [ASKED.format(12, 2, 1)],
+        ),
+        (
+            {"syntax": FINE | {"unguarded": SILENT}, "n_guarded": 3, "n_refused_first": 0, "n_undone": 0},
+            [
+                ASKED.format(3, 0, 0),
+                f"From somewhere on it did not decide: {SILENT}",
+            ],
+        ),
+        (
+            {"syntax": FINE | {"unguarded": SILENT}},
+            [f"While the model wrote, the grammar was not asked: {SILENT}"],
+        ),
+        (
+            {"syntax": FINE | {"unchecked": "No time.", "unguarded": SILENT}, "n_guarded": 0},
+            [f"While the model wrote, the grammar was not asked: {SILENT}", "", "Not checked: No time."],
+        ),
+        ({"syntax": FINE, "n_guarded": 0}, ["By the grammar cpp: 0 faults before, 0 after."]),
+        (
+            {"syntax": None, "n_guarded": 1, "n_refused_first": 1, "n_undone": 0},
+            [ASKED.format(1, 1, 0)],
+        ),
+    ],
+)
+def test_how_the_grammar_stood_guard_is_told_and_why_it_did_not(
+    told: dict[str, Any], lines: list[str]
+) -> None:
+    page = as_markdown("a.cpp", told)
+
+    assert "\n".join(["## Syntax", "", *lines, ""]) in page
+
+
+def test_where_nobody_asked_the_grammar_nothing_is_said_of_it() -> None:
+    assert "Syntax" not in as_markdown("a.cpp", {**TOLD, "syntax": None, "n_guarded": 0})
 
 
 def test_nothing_says_why() -> None:

@@ -90,7 +90,9 @@ class Desk:
         self.told: list[str] = []
         self.links: list[FakeLink] = []
         self.front = Front(self.statuses.append, self.told.append, path_of)
-        self.peer = Peer(lambda message: None, lambda *_: None, lambda *_: None, lambda *_: None)
+        self.peer = Peer(
+            lambda message: None, lambda *_: None, lambda *_: None, lambda *_: None, lambda *_: None
+        )
         """What a core would have made of all that was sent."""
 
     @property

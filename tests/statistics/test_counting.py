@@ -30,7 +30,7 @@ class Desk:
         assert self.buffer is not None
         return self.buffer
 
-    def offer(self, offset: int, text: str, source: str = "decoded", ms: float = 40, **told: int) -> None:
+    def offer(self, offset: int, text: str, source: str = "decoded", ms: float = 40, **told: Any) -> None:
         self.observer.answered(self.text, [Shown(offset, offset, text, source)], "", told, ms)
 
     def decline(self, reason: str, **told: Any) -> None:
@@ -165,6 +165,34 @@ def test_what_is_declined_is_counted_by_its_reason_and_tokens_by_what_was_done()
     assert desk.report["cache"] == {"reused_tokens": 190, "evaluated_tokens": 12, "decoded_tokens": 4}
 
 
+NO_SYNTAX = {
+    "guarded": 0, "unguarded": 0, "guarded_share": None, "guarded_tokens": 0, "refused_first": 0, "undone": 0,
+    "cut": 0, "invalid": 0,
+}  # fmt: skip
+
+
+def test_what_the_grammar_did_is_counted_by_language_and_without_a_word() -> None:
+    desk = Desk("x = \n")
+    fine, cut, silent = (
+        {"unguarded": why, "cut": cut} for why, cut in (("", ""), ("", ")x"), ("why not", ""))
+    )
+    desk.offer(4, "1", n_guarded=5, n_refused_first=2, n_undone=1, syntax=fine)
+    desk.offer(4, "2", n_guarded=3, n_refused_first=0, syntax=cut)
+    desk.offer(4, "3", n_guarded=0, syntax=silent)
+    desk.offer(4, "4", n_guarded=7, syntax=silent)  # it gave up on the way
+    desk.decline("invalid", n_guarded=1, syntax=fine)
+    desk.decline("empty", syntax=None)
+    desk.decline("empty", n_guarded=0, n_undone="?", syntax="?")
+
+    told = {
+        "guarded": 3, "unguarded": 2, "guarded_share": 0.6, "guarded_tokens": 16, "refused_first": 2, "undone": 1,
+        "cut": 1, "invalid": 1,
+    }  # fmt: skip
+    assert desk.report["syntax"] == told
+    assert desk.report["languages"][0]["syntax"] == told
+    assert not any("why" in name or ")x" in name for (_, _, name), _ in desk.counted)
+
+
 def test_days_and_languages_are_told_apart() -> None:
     desk = Desk("x = \n")
     desk.offer(4, "1")
@@ -215,6 +243,7 @@ def test_nothing_at_all_is_a_report_too() -> None:
         },
         "latency_ms": {"decoded": nothing, "reused": nothing},
         "cache": {"reused_tokens": 0, "evaluated_tokens": 0, "decoded_tokens": 0},
+        "syntax": NO_SYNTAX,
         "declined": {},
         "acceptance_rate": None,
         "kept_share": None,

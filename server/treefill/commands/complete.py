@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -161,6 +161,9 @@ def completion_json(answered: Answered) -> dict[str, Any]:
         "n_prompt_tokens": generation.n_prompt_tokens if generation else 0,
         "n_reused_tokens": generation.n_reused_tokens if generation else 0,
         "n_new_tokens": generation.n_new_tokens if generation else 0,
+        "n_guarded": generation.n_guarded if generation else 0,
+        "n_refused_first": generation.n_refused_first if generation else 0,
+        "n_undone": generation.n_undone if generation else 0,
         "ttft_ms": round(generation.ttft_ms, 1) if generation else 0.0,
         "total_ms": round(generation.total_ms, 1) if generation else 0.0,
         "model": answered.engine.model,
@@ -272,6 +275,8 @@ def _print_explanation(console: Console, answer: Answer, engine: Engine) -> None
         console.print(table)
     if explanation.syntax is not None:
         console.print(Text(_syntax(explanation.syntax)))
+    for line in _guard(generation, explanation.syntax):
+        console.print(Text(line))
     if generation is not None:
         console.print(Text(_figures(generation, engine)))
     if explanation.timings_ms:
@@ -286,6 +291,20 @@ def _syntax(finding: SyntaxFinding) -> str:
     wrong = f" ({finding.complaint})" if finding.complaint else ""
     note = f". {finding.note}" if finding.note else ""
     return f"Syntax, grammar {finding.grammar}: {faults}{cut}{wrong}{note}"
+
+
+def _guard(generation: Generation | None, finding: SyntaxFinding | None) -> Iterator[str]:
+    """How the grammar stood by while the model wrote; nothing where it was not to, or no token was chosen."""
+    silence = finding.unguarded if finding else ""
+    if generation is not None and generation.n_guarded:
+        yield (
+            f"Tokens that the grammar was asked about while the model wrote: {generation.n_guarded}; "
+            f"first choices refused: {generation.n_refused_first}; taken back: {generation.n_undone}"
+        )
+        if silence:
+            yield f"From somewhere on it did not decide: {silence}"
+    elif silence:
+        yield f"While the model wrote, the grammar was not asked: {silence}"
 
 
 def _figures(generation: Generation, engine: Engine) -> str:

@@ -44,6 +44,8 @@ def stats_command(
 def _print(console: Console, report: dict[str, Any]) -> None:
     console.print(_table("day", report["days"][-N_DAYS_SHOWN:]))
     console.print(_table("language", report["languages"], report["total"]))
+    if any(each["syntax"][name] for each in report["languages"] for name in _SYNTAX_TOLD):
+        console.print(_syntax_table(report["languages"]))
     for name, told in _lines(report):
         console.print(Text(f"{name}: ", "bold") + Text(told, ""))
 
@@ -57,6 +59,23 @@ def _table(name: str, rows: list[dict[str, Any]], total: dict[str, Any] | None =
     if total is not None:
         table.add_section()
         table.add_row("together", *_cells(total), style="bold")
+    return table
+
+
+_SYNTAX_TOLD = ("guarded", "unguarded", "cut", "invalid")
+
+
+def _syntax_table(rows: list[dict[str, Any]]) -> Table:
+    """How the grammars did: whether they stood guard while the model wrote, and what the last look at it found."""
+    table = Table("grammar", title="What the grammars had to say", title_justify="left")
+    for column in ("answers guarded", "share", "tokens", "first choice refused", "cut", "kept back"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        syntax = row["syntax"]
+        if any(syntax[name] for name in _SYNTAX_TOLD):
+            numbers = (syntax[name] for name in ("guarded_tokens", "refused_first", "cut", "invalid"))
+            told = (f"{n:,}" for n in numbers)
+            table.add_row(row["language"], f"{syntax['guarded']:,}", _percent(syntax["guarded_share"]), *told)
     return table
 
 

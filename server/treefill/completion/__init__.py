@@ -6,6 +6,7 @@ lives here.
 
 from treefill.completion.complete import carry_out, complete, complete_many, complete_next
 from treefill.completion.fim import LAYOUTS, FimLayout, choose_layout, nearest_missing
+from treefill.completion.guard import prepare
 from treefill.completion.plan import Plan, plan_completion
 from treefill.completion.prompt import POLICIES, Prompt, build_prompt, choose_anchor
 from treefill.completion.recycle import Memory
@@ -54,4 +55,5 @@ __all__ = [
     "complete_next",
     "nearest_missing",
     "plan_completion",
+    "prepare",
 ]

@@ -20,12 +20,14 @@ from treefill.completion.request import (
     Explanation,
     Reason,
     Suggestion,
+    SyntaxFinding,
 )
 from treefill.completion.stop import stop_rule
 from treefill.engine.api import CancelFlag, Engine, Finish, GenerateRequest, Generation, Sampling
 
 CANDIDATE_TEMPERATURE = 0.6
 """Further candidates are drawn at this temperature where the request itself is greedy."""
+NOTHING_TO_CHECK = "There was no text to check."
 
 Answer = Suggestion | Declined
 
@@ -76,8 +78,14 @@ def carry_out(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
         guarded = guard_at_cursor(plan.request, plan.situation)
         generation = _generate(plan, engine, cancel, sampling, guarded)
     watch.lap("decode")
+    # Where there is nothing to check it is still told that nobody looked while it was written.
+    finding = (
+        SyntaxFinding(unchecked=NOTHING_TO_CHECK, unguarded=guarded.silence) if guarded.silence else None
+    )
+    explanation = replace(
+        explain(plan), raw_text=generation.text, syntax=finding, timings_ms=watch.timings_ms
+    )
     if generation.finish is Finish.CANCELLED:
-        explanation = replace(explain(plan), raw_text=generation.text, timings_ms=watch.timings_ms)
         return Declined(Reason.CANCELLED, "A newer request took over.", generation, plan.anchor, explanation)
 
     names = plan.layout.names if plan.layout else ()
@@ -86,11 +94,11 @@ def carry_out(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
     )
     result, steps = postprocess(generation.text, setting)
     watch.lap("postprocess")
-    explanation = replace(explain(plan), raw_text=generation.text, steps=steps, timings_ms=watch.timings_ms)
+    explanation = replace(explanation, steps=steps, timings_ms=watch.timings_ms)
     if isinstance(result, Item):
         result, finding = last_word(result, plan.request, plan.situation, guarded.may_end)
         watch.lap("syntax")
-        finding = finding and replace(finding, unguarded=guarded.reason or guarded.gave_up)
+        finding = finding and replace(finding, unguarded=guarded.silence)
         explanation = replace(explanation, syntax=finding, timings_ms=watch.timings_ms)
     if isinstance(result, Drop):
         return Declined(result.reason, result.sentence, generation, plan.anchor, explanation)

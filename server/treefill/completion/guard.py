@@ -11,6 +11,7 @@ from treefill.completion.request import Check, CompletionRequest
 from treefill.completion.situation import Situation
 from treefill.completion.stop import MayEnd, anywhere
 from treefill.errors import GrammarError
+from treefill.syntax.languages import language_by_id
 
 if TYPE_CHECKING:
     from treefill.syntax.matcher import Matcher
@@ -31,6 +32,11 @@ class Guarded:
     def gave_up(self) -> str:
         """Why it no longer decides; empty while it does."""
         return self.matcher.gave_up if self.matcher else ""
+
+    @property
+    def silence(self) -> str:
+        """Why the grammar did not decide, from the beginning or from somewhere on; empty where it did."""
+        return self.reason or self.gave_up
 
 
 def guard_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded:
@@ -59,3 +65,13 @@ def guard_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded
         return found.may_end(text.encode())
 
     return Guarded(found, may_end=may_end)
+
+
+def prepare(language_id: str) -> None:
+    """Have what stands guard over a language ready before it is needed. Takes a while the first time.
+
+    Raises `GrammarError` where its grammar cannot be loaded.
+    """
+    from treefill.syntax.matcher import prepare as prepare_grammar
+
+    prepare_grammar(language_by_id(language_id))

@@ -182,7 +182,7 @@ class Explanation:
     """What the model wrote after the cursor."""
     steps: tuple[FilterStep, ...] = ()
     syntax: SyntaxFinding | None = None
-    """None where there was no text to check, or it was not to be."""
+    """None where it was not to be asked, or there was no text to check and nothing to say of the time before."""
     timings_ms: tuple[tuple[str, float], ...] = ()
     """Stages in the order they ran."""
 

@@ -153,6 +153,9 @@ def told(explanation: Explanation, generation: Generation | None) -> dict[str, A
             "n_decoded_tokens": len(generation.token_ids),
             "n_new_tokens": generation.n_new_tokens,
             "n_evaluated": generation.n_evaluated,
+            "n_guarded": generation.n_guarded,
+            "n_refused_first": generation.n_refused_first,
+            "n_undone": generation.n_undone,
             "ttft_ms": round(generation.ttft_ms, 1),
             "total_ms": round(generation.total_ms, 1),
         }

@@ -38,7 +38,7 @@ class Snapshot:
 
 
 class Peer:
-    """A front's mirror. The service is seen through three calls."""
+    """A front's mirror. The service is seen through four calls."""
 
     def __init__(
         self,
@@ -46,11 +46,14 @@ class Peer:
         ask: Callable[["Peer", Ask], None],
         cancel: Callable[["Peer", int], None],
         leave: Callable[["Peer"], None],
+        prepare: Callable[[str], None],
     ) -> None:
+        """`prepare` is told the language of each document that is opened."""
         self.send = send
         self._ask = ask
         self._cancel = cancel
         self._leave = leave
+        self._prepare = prepare
         self._buffers = BufferStore()
         self._opened: dict[str, Open] = {}
         """What a document was opened as, without its text."""
@@ -60,9 +63,10 @@ class Peer:
     def handle(self, message: Message) -> None:
         """Do what the front says. What only a core may say is ignored."""
         match message:
-            case Open(uri, _, language, version, text):
+            case Open(uri, path, language, version, text):
                 self._opened[uri] = replace(message, text="")
                 self._buffers.open(uri, language, version, text)
+                self._prepare(language_in_editor(language, path).id)
             case Edits():
                 self._edit(message)
             case Close(uri):

@@ -15,6 +15,7 @@ from treefill.completion import Declined, Reason, Suggestion, nearest_missing
 from treefill.core.jobs import Job, MakeRequest
 from treefill.core.messages import Ask, EngineState, Message, Started
 from treefill.core.peer import Peer
+from treefill.core.preparer import Preparer
 from treefill.engine.api import Engine
 from treefill.errors import BadInput, TreefillError
 
@@ -44,13 +45,16 @@ class Service:
         request_limit_s: float,
         unload_after_s: float,
         on_hang: Callable[[], None],
+        prepare: Callable[[str], None],
     ) -> None:
+        """`prepare` makes a language ready, on any thread; it may take its time and fail."""
         self._open_engine = open_engine
         self._make_request = make_request
         self._request_limit_s = request_limit_s
         self._unload_after_s = unload_after_s
         self._on_hang = on_hang
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treefill-journey")
+        self._preparer = Preparer(prepare)
         self._peers: set[Peer] = set()
         self._engine: Engine | None = None
         self._state = EngineState("unloaded")
@@ -63,7 +67,7 @@ class Service:
 
     def connect(self, send: Callable[[Message], None]) -> Peer:
         """Take up a front. The model is loaded at once: the first request should not wait for it."""
-        peer = Peer(send, ask=self.ask, cancel=self.cancel, leave=self.leave)
+        peer = Peer(send, ask=self.ask, cancel=self.cancel, leave=self.leave, prepare=self._preparer.want)
         self._peers.add(peer)
         send(EngineState("loading") if self._engine is None and self._may_load() else self._state)
         self._wake()
@@ -113,6 +117,7 @@ class Service:
         if self._work is not None:
             await self._work
         await self._unload()
+        await asyncio.to_thread(self._preparer.close)
         self._thread.shutdown(wait=True)
 
     def _jobs_of(self, peer: Peer) -> list[Job]:

@@ -92,7 +92,7 @@ class Generator:
             return choose(logits, run.request.sampling, run.random, allowed)
         for number, token in enumerate(candidates(logits, run.request.sampling, run.random, allowed)):
             if token != run.undone and run.may_take(token, self._vocabulary):
-                run.note_choice(is_first=number == 0)
+                run.note_choice(token, self._vocabulary, is_first=number == 0)
                 return token
         return None
 
@@ -139,8 +139,11 @@ class _Run:
             return True
         if token in vocabulary.end_ids:
             return not self.text or guard.can_stop()
-        more = vocabulary.token_bytes(token)[len(self.remaining) :]
+        more = self._beyond_forced(token, vocabulary)
         return not more or guard.allows(more)
+
+    def _beyond_forced(self, token: TokenId, vocabulary: Vocabulary) -> bytes:
+        return vocabulary.token_bytes(token)[len(self.remaining) :]
 
     def append(self, token: TokenId, spelled: bytes) -> bool:
         """Take a token; False, and nothing taken, where the guard is against it."""
@@ -177,10 +180,11 @@ class _Run:
         self.n_new -= 1
         self._n_undone += 1
 
-    def note_choice(self, is_first: bool) -> None:
-        """Count a token that was chosen under the guard's eyes."""
-        self._n_guarded += 1
-        self._n_refused_first += not is_first
+    def note_choice(self, token: TokenId, vocabulary: Vocabulary, is_first: bool) -> None:
+        """Count a token that was chosen under the guard's eyes: one that only spells forced bytes was not."""
+        if token in vocabulary.end_ids or self._beyond_forced(token, vocabulary) or not is_first:
+            self._n_guarded += 1
+            self._n_refused_first += not is_first
 
     def generation(self, finish: Finish, n_reused: int) -> Generation:
         now = time.perf_counter()

@@ -75,9 +75,11 @@ def _filters(told: Mapping[str, Any]) -> Iterator[str]:
 
 def _syntax(told: Mapping[str, Any]) -> Iterator[str]:
     finding = told.get("syntax")
+    guard = list(_guard(told))
+    if finding or guard:
+        yield from ("## Syntax", "", *guard)
     if not finding:
         return
-    yield from ("## Syntax", "")
     if finding["unchecked"]:
         yield from (f"Not checked: {_in_a_line(finding['unchecked'])}", "")
         return
@@ -89,6 +91,22 @@ def _syntax(told: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"What was wrong with the whole of it: {_in_a_line(finding['complaint'])}.", "")
     if finding["cut"]:
         yield from ("### cut off", "", *_code(finding["cut"]), "")
+
+
+def _guard(told: Mapping[str, Any]) -> Iterator[str]:
+    """How the grammar stood by while the model wrote; nothing where it was not to, or no token was chosen."""
+    silence = _in_a_line((told.get("syntax") or {}).get("unguarded", ""))
+    if told.get("n_guarded"):
+        yield (
+            f"Tokens that the grammar was asked about while the model wrote: {told['n_guarded']}; "
+            f"first choices refused: {told['n_refused_first']}; taken back: {told['n_undone']}."
+        )
+        yield from (f"From somewhere on it did not decide: {silence}",) if silence else ()
+    elif silence:
+        yield f"While the model wrote, the grammar was not asked: {silence}"
+    else:
+        return
+    yield ""
 
 
 def _left_out(told: Mapping[str, Any]) -> Iterator[str]:

@@ -71,6 +71,8 @@ class Observer:
         for name, told in _TOKENS.items():
             n_tokens = explanation.get(told, 0)
             add(language, name, n_tokens if isinstance(n_tokens, int) else 0)
+        for name, is_so in _of_syntax(explanation).items():
+            add(language, name, int(is_so))
         if not shown:
             add(language, f"declined.{reason or 'empty'}")
             return
@@ -157,8 +159,23 @@ _TOKENS = {
     "reused_tokens": "n_reused_tokens",
     "evaluated_tokens": "n_evaluated",
     "decoded_tokens": "n_new_tokens",
+    "syntax.guarded_tokens": "n_guarded",
+    "syntax.refused_first": "n_refused_first",
+    "syntax.undone": "n_undone",
 }
 """What we count → how the core's explanations call it."""
+
+
+def _of_syntax(explanation: Mapping[str, Any]) -> dict[str, bool]:
+    """What the grammar had to do with an answer. Where it fell silent on the way it did not stand guard."""
+    told = explanation.get("syntax")
+    finding = told if isinstance(told, Mapping) else {}
+    is_unguarded = bool(finding.get("unguarded"))
+    return {
+        "syntax.guarded": bool(explanation.get("n_guarded")) and not is_unguarded,
+        "syntax.unguarded": is_unguarded,
+        "syntax.cut": bool(finding.get("cut")),
+    }
 
 
 def _outcome_of(text: Text, item: Suggested) -> int:

@@ -23,10 +23,14 @@ def report_on(values: Iterable[tuple[Key, int]]) -> dict[str, Any]:
     return {
         "since": min(days, default=None),
         "days": [{"day": day, **_sums(days[day])} for day in sorted(days)],
-        "languages": [{"language": language, **_sums(languages[language])} for language in busiest],
+        "languages": [
+            {"language": language, **_sums(languages[language]), "syntax": _syntax(languages[language])}
+            for language in busiest
+        ],
         "total": _sums(total) | {"characters_offered": total["characters_offered"]},
         "latency_ms": {way: _times(total, f"latency.{way}.") for way in (DECODED, REUSED)},
         "cache": {name: total[name] for name in ("reused_tokens", "evaluated_tokens", "decoded_tokens")},
+        "syntax": _syntax(total),
         "declined": dict(Counter(_under("declined.", total)).most_common()),
         "acceptance_rate": _share(total["accepted"], total["offered"]),
         "kept_share": _share(total["characters_kept"], total["characters_judged"]),
@@ -35,6 +39,20 @@ def report_on(values: Iterable[tuple[Key, int]]) -> dict[str, Any]:
 
 def _sums(sums: Counter[str]) -> dict[str, int]:
     return {name: sums[name] for name in _SUMMED}
+
+
+def _syntax(sums: Counter[str]) -> dict[str, float | int | None]:
+    n_guarded, n_unguarded = sums["syntax.guarded"], sums["syntax.unguarded"]
+    return {
+        "guarded": n_guarded,
+        "unguarded": n_unguarded,
+        "guarded_share": _share(n_guarded, n_guarded + n_unguarded),
+        "guarded_tokens": sums["syntax.guarded_tokens"],
+        "refused_first": sums["syntax.refused_first"],
+        "undone": sums["syntax.undone"],
+        "cut": sums["syntax.cut"],
+        "invalid": sums["declined.invalid"],
+    }
 
 
 def _times(total: Counter[str], prefix: str) -> dict[str, float | int | None]:

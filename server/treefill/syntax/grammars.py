@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from treefill.errors import GrammarError
 from treefill.syntax.languages import Grammar
+from treefill.syntax.once import once
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -39,7 +39,7 @@ class LoadedGrammar:
         return self.grammar.name
 
 
-@cache
+@once
 def load(grammar: Grammar) -> LoadedGrammar:
     """The grammar's tables. Raises `GrammarError` where its wheel isn't there or can't be read."""
     module_name = grammar.package.replace("-", "_")

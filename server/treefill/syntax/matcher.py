@@ -5,19 +5,22 @@ taken. It answers in microseconds, and where it does not know it allows.
 """
 
 from dataclasses import dataclass
-from functools import cache
+from itertools import islice
 
 from treefill import _kernels
 from treefill.syntax.dialect import dialect_of
 from treefill.syntax.grammars import LoadedGrammar, load
 from treefill.syntax.languages import Grammar, Language
+from treefill.syntax.once import once
 from treefill.syntax.skeleton import Skeleton, skeleton_at
 
 MAX_BLANK_RUN = 160
 """Blanks in a row, line feeds not counted, that a completion may write: deep indentation, and no more."""
 DIALECT_CHARS = 12_000
 """So much on either side of the cursor tells a text's dialect."""
-MAX_LINE_FEEDS = 3
+MAX_ENDS = 3
+"""So many ways to end the innermost scope are tried."""
+MAX_LINE_FEEDS = 6
 """Line feeds in a row with nothing but blanks between them."""
 
 
@@ -74,7 +77,9 @@ class Matcher:
         middle += self._skeleton.body_for(middle)
         right = self._skeleton.right
         n_again = [n for n in range(1, min(len(right), len(middle), 8) + 1) if middle.endswith(right[:n])]
-        return any(self._is_whole(middle + rest[n:]) for n in (0, *reversed(n_again)) for rest in self._rests)
+        # Written again or left out is the same, also where it closes the scope and so is no part of the rest.
+        texts = (middle, *(middle[:-n] for n in reversed(n_again)))
+        return any(self._is_whole(text + rest) for text in texts for rest in self._rests)
 
     def forced(self, limit: int = 32) -> bytes:
         """The bytes that must come next, as far as there is but one way on."""
@@ -141,24 +146,36 @@ def matcher_at(
     return OutOfReach("The grammar cannot read the statement that the cursor is in.")
 
 
+def prepare(language: Language) -> None:
+    """Have the language's grammar ready, of several the first: its lexer takes up to half a second to recover.
+
+    Raises `GrammarError` where it cannot be loaded.
+    """
+    if language.grammars:
+        tables(load(language.grammars[0]))
+
+
 def _read_scopes(loaded: LoadedGrammar, skeleton: Skeleton) -> tuple[_kernels.Acceptor, tuple[bytes, ...]]:
-    """An acceptor inside the innermost scope, and what would end all of them, and all but the innermost; nothing where
-    that is not known.
+    """An acceptor inside the innermost scope, and what would end all of them, or all but the innermost where that is
+    still to be closed; nothing where that is not known.
+
+    The innermost may end in several ways: `v{` as a body with `}`, as a list of values with `};`.
     """
     acceptor = _kernels.Acceptor(tables(loaded))
-    ends: list[bytes | None] = [b""]
+    ends: tuple[bytes, ...] = (b"",)
+    outer: tuple[bytes, ...] = ()
     for readings in skeleton.scopes:
         if not any(_accepts(acceptor, reading) for reading in readings):
             # The scopes round it make no sense of this one: it begins a text of its own.
             acceptor = _kernels.Acceptor(tables(loaded))
-            ends.append(None)
+            ends = ()
             if not any(_accepts(acceptor, reading) for reading in readings):
                 continue
-        if skeleton.closers:
-            outer = ends[-1]
-            tried = (closer + outer for closer in skeleton.closers) if outer is not None else ()
-            ends.append(next((end for end in tried if acceptor.accepts_whole(end)), None))
-    return acceptor, () if ends[-1] is None else tuple(end for end in ends[:-3:-1] if end is not None)
+        if skeleton.closers and ends:
+            outer = ends[:1]
+            tried = (closer + ends[0] for closer in skeleton.closers)
+            ends = tuple(islice((end for end in tried if acceptor.accepts_whole(end)), MAX_ENDS))
+    return acceptor, (*ends, *outer) if skeleton.lacks_closer and ends else ends
 
 
 def _accepts(acceptor: _kernels.Acceptor, more: bytes) -> bool:
@@ -173,12 +190,14 @@ def _matcher(acceptor: _kernels.Acceptor, skeleton: Skeleton, ends: tuple[bytes,
     """A matcher that also knows the rest of the line, where the grammar cannot read what comes below it."""
     rest = skeleton.rests[0]
     below = rest[len(skeleton.right) + 1 :]
-    is_readable = any(acceptor.accepts_whole(below + end, 1) for end in ends)
-    rests = skeleton.rests if is_readable or not below else (*skeleton.rests, skeleton.right)
+    is_readable = bool(below) and any(acceptor.accepts_whole(below + end, 1) for end in ends)
+    # A rest that ends within the line has stopped at a bracket, which may be a template's: `${|}`.
+    is_all = is_readable or rest.rstrip(b"\n") == skeleton.right
+    rests = skeleton.rests if is_all else (*skeleton.rests, skeleton.right)
     return Matcher(acceptor, skeleton, rests, () if skeleton.is_cut else ends)
 
 
-@cache
+@once
 def tables(loaded: LoadedGrammar) -> _kernels.Grammar:
     """The grammar's tables as the acceptor reads them, with what the language refuses beyond them."""
     return _kernels.Grammar(loaded.capsule, policy_of(loaded.grammar), loaded.grammar.scanner_model)

@@ -21,7 +21,7 @@ from treefill import _kernels
 from treefill.syntax.languages import Language, Layout
 
 LOOK_BACK_CHARS = 200_000
-LOOK_AHEAD_CHARS = 20_000
+LOOK_AHEAD_CHARS = 60_000
 MAX_BEGINNING_BYTES = 2_000
 """A scope's own beginning is not read where it is longer."""
 MAX_STATEMENTS_BYTES = 2_000
@@ -30,7 +30,7 @@ MAX_STATEMENT_BYTES = 64_000
 MAX_REST_BYTES = 4_000
 N_REST_SCOPES = 3
 """So many brackets may be opened at the cursor that are closed below it."""
-N_STARTS = 4
+N_STARTS = 16
 """A scope's beginning is looked for at so many places, the nearest first."""
 
 
@@ -50,6 +50,8 @@ class Skeleton:
     """The rest of the cursor's line."""
     is_cut: bool = False
     """True where what is open at the cursor closes too far below to be read."""
+    lacks_closer: bool = False
+    """True where more scopes are open at the cursor than are closed after it."""
     filler: bytes = b""
     """A statement that says nothing, where a block without one is an error."""
 
@@ -66,8 +68,10 @@ def skeleton_at(text: str, offset: int, language: Language) -> Skeleton:
     begin = _line_start(text, max(0, offset - LOOK_BACK_CHARS), offset)
     before = text[begin:offset].encode()
     after = text[offset : offset + LOOK_AHEAD_CHARS].encode()
-    read = _by_layout if language.layout is Layout.INDENTATION else _by_brackets
-    return read(before, after, language)
+    if language.layout is Layout.INDENTATION:
+        return _by_layout(before, after, language)
+    is_all = begin == 0 and offset + LOOK_AHEAD_CHARS >= len(text)
+    return _by_brackets(before, after, language, is_all)
 
 
 def _line_start(text: str, at: int, limit: int) -> int:
@@ -78,7 +82,8 @@ def _line_start(text: str, at: int, limit: int) -> int:
     return limit if line_feed < 0 else line_feed + 1
 
 
-def _by_brackets(before: bytes, after: bytes, language: Language) -> Skeleton:
+def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) -> Skeleton:
+    """`is_all`: the text begins with `before` and ends with `after`."""
     rules, known = _rules(language), language.skeleton
     at = len(before)
     scopes = [
@@ -94,7 +99,9 @@ def _by_brackets(before: bytes, after: bytes, language: Language) -> Skeleton:
             for start in _statement_starts(outer, before, language)
             if inner.body - MAX_BEGINNING_BYTES <= start <= inner.opened_at
         ]
-        readings = _readings((before[start : inner.body] for start in reversed(starts[-N_STARTS:])), language)
+        line_start = before.rfind(b"\n", 0, inner.opened_at) + 1
+        places = [*reversed(starts[-N_STARTS:]), line_start]
+        readings = _readings((before[start : inner.body] for start in places), language)
         if inner.opener == "#":
             beginnings.append((before[inner.opened_at : inner.body], b""))
         else:
@@ -102,15 +109,31 @@ def _by_brackets(before: bytes, after: bytes, language: Language) -> Skeleton:
     starts = _statement_starts(scopes[-1], before, language)
     near = [start for start in starts if at - start <= MAX_STATEMENTS_BYTES]
     last = [start for start in starts[-1:] if at - start <= MAX_STATEMENT_BYTES]
-    statements = _readings((before[start:] for start in (*near, *last)), language)
+    line = before.rfind(b"\n") + 1
+    lines = [line] if starts[-1] < line else []
+    statements = _readings((before[start:] for start in (*near, *last, *lines)), language)
     whole = before[starts[-1] :] + after
     at_rest = at - starts[-1]
-    ends = [_kernels.statement_end(whole, 0, at_rest, n_scopes, rules) for n_scopes in range(N_REST_SCOPES)]
+    n_open = sum(scope.opener not in ("", "#") for scope in scopes)
+    openers = "".join(known.openers).replace("#", "")
+    n_surplus = _kernels.n_closed_scopes(whole, 0, rules, openers) - n_open if is_all and openers else 0
+    ends = [
+        _kernels.statement_end(whole, 0, at_rest, n_scopes, rules)
+        for n_scopes in range(min(N_REST_SCOPES, 1 + max(0, n_surplus)))
+    ]
     right = after.partition(b"\n")[0]
     rests = [whole[at_rest:end] for end in dict.fromkeys(ends) if end - at_rest <= MAX_REST_BYTES]
     is_cut = not rests
     closers = tuple(closer.encode() for closer in known.closers) if known.has_blocks else ()
-    return Skeleton(tuple(beginnings), tuple(statements), tuple(rests) or (right,), closers, right, is_cut)
+    return Skeleton(
+        tuple(beginnings),
+        tuple(statements),
+        tuple(rests) or (right,),
+        closers,
+        right,
+        is_cut,
+        lacks_closer=n_surplus < 0,
+    )
 
 
 def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) -> list[int]:
@@ -160,7 +183,7 @@ def _by_layout(before: bytes, after: bytes, language: Language) -> Skeleton:
     statements = tuple(reading for reading in readings if len(reading) <= MAX_STATEMENT_BYTES)
     right = after.partition(b"\n")[0]
     rests, is_cut = _layout_rests(statement, after, right, language)
-    return Skeleton(tuple(scopes), statements, rests, (), right, is_cut, filler)
+    return Skeleton(tuple(scopes), statements, rests, (), right, is_cut, filler=filler)
 
 
 def _deeper(indent: bytes) -> bytes:

@@ -1,0 +1,43 @@
+"""What a language needs is made ready while its document is only looked at: beside the event loop, once a language."""
+
+import logging
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Thread
+
+log = logging.getLogger(__name__)
+
+
+class Preparer:
+    """Calls `prepare` with each language, one after the other, on a thread of its own."""
+
+    def __init__(self, prepare: Callable[[str], None]) -> None:
+        self._prepare = prepare
+        self._wanted: set[str] = set()
+        self._queue: SimpleQueue[str | None] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._is_closing = False
+
+    def want(self, language_id: str) -> None:
+        """Have the language prepared, if it is not yet. Returns at once."""
+        if language_id in self._wanted or self._is_closing:
+            return
+        self._wanted.add(language_id)
+        self._queue.put(language_id)
+        if self._thread is None:
+            self._thread = Thread(target=self._work_off, name="treefill-prepare", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Prepare nothing more. Waits for what is under way: native code does not outlive its interpreter well."""
+        self._is_closing = True
+        self._queue.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work_off(self) -> None:
+        while (language_id := self._queue.get()) is not None and not self._is_closing:
+            try:
+                self._prepare(language_id)
+            except Exception as error:  # a completion that needs it will say so itself
+                log.info("Nothing was prepared for %s (%s).", language_id, type(error).__name__)
