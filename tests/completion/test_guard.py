@@ -1,4 +1,4 @@
-"""The guard of a completion: what it is asked, that it is told where there is none, and that nothing fails for want of it."""
+"""The guard of a completion: what it did is told, and why there was none; nothing fails for want of it."""
 
 import threading
 from dataclasses import replace

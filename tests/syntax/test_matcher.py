@@ -1,7 +1,7 @@
 """The grammar at a cursor: what may come there, and where it may end. `‸` is the cursor.
 
-Of what is said there: `+` it may come and the document is whole with it, `~` it may come and more must follow, `-` it may
-not come. A line that begins a block may end there, since its body is written next.
+Of what is said there: `+` it may come and the document is whole with it, `~` it may come and more must follow,
+`-` it may not come. A line that begins a block may end there, since its body is written next.
 """
 
 import pytest

@@ -1,0 +1,127 @@
+"""What of a file a cursor hangs on: the scopes round it, its statement, and what comes after it. `‸` is the cursor."""
+
+import pytest
+from treefill.syntax.languages import language_by_id
+from treefill.syntax.skeleton import MAX_BEGINNING_BYTES, MAX_STATEMENT_BYTES, Skeleton, skeleton_at
+
+
+def skeleton(buffer: str, language: str) -> Skeleton:
+    return skeleton_at(buffer.replace("‸", ""), buffer.index("‸"), language_by_id(language))
+
+
+def best(buffer: str, language: str) -> list[str]:
+    """The first reading of each scope and of the statements, and the rest after `|`."""
+    found = skeleton(buffer, language)
+    parts = [*(readings[0] for readings in found.scopes), found.statements[0]]
+    return [*(part.decode() for part in parts), "|" + found.rests[0].decode()]
+
+
+@pytest.mark.parametrize(
+    ("language", "buffer", "parts"),
+    [
+        (
+            "cpp",
+            "int f();\n\nclass Shape {\n  double area() const {\n    int a = 1;\n    return w * ‸;\n  }\n};\n",
+            ["\n\nclass Shape {", "\n  double area() const {", "\n    int a = 1;\n    return w * ", "|;"],
+        ),
+        (
+            "python",
+            "import os\n\nclass A:\n    def f(self):\n        if x:\n            y = ‸\n        return y\n",
+            [
+                "class A:\n",
+                "    def f(self):\n",
+                "        if x:\n",
+                "            y = ",
+                "|\n        return y\n",
+            ],
+        ),
+        ("python", "try:\n    a\n‸\n", ["try:\n", "    a\n", "", "|\n"]),
+        ("python", "b = [\n  1,\n  ‸\n]\nc = 2\n", ["b = [\n  1,\n  ", "|\n]\n"]),
+        ("c", "#if A\nint x = ‸;\n#else\nint y;\n#endif\n", ["#if A\n", "int x = ", "|;"]),
+        (
+            "c",
+            "int f() {\n  if (a) { b(); }\n  else ‸\n}\n",
+            ["int f() {", "\n  if (a) { b(); }\n  else ", "|\n"],
+        ),
+        ("sql", "SELECT 1;\nSELECT (a, ‸) FROM t;\nSELECT 2;", ["SELECT 1;\nSELECT (a, ", "|) FROM t;"]),
+        ("json", '{"a": {"b": 1, "c": ‸}}', ["{", '"a": {', '"b": 1, "c": ', "|"]),
+        ("javascript", "let a = 1;\nf(() => {\n  g(‸);\n});\n", ["\nf(() => {", "\n  g(", "|);\n"]),
+        ("typescript", "class A { m() { return ‸ } }", ["class A {", " m() {", " return ", "| "]),
+        (
+            "cpp",
+            'auto s = "}{"; /* { */ // {\nint f() {\n  ‸\n}\n',
+            ["/* { */ // {\nint f() {", "\n  ", "|\n"],
+        ),
+    ],
+)
+def test_the_parts_that_are_read(language: str, buffer: str, parts: list[str]) -> None:
+    told = best(buffer, language)
+
+    assert [part.strip() for part in told[:-1]] == [part.strip() for part in parts[:-1]]
+    assert told[-1].startswith(parts[-1].rstrip("\n"))
+
+
+def test_macros_are_left_out_in_a_second_reading() -> None:
+    found = skeleton("class W {\n  Q_OBJECT\n  int a = ‸;\n};\n", "cpp")
+
+    assert [b"Q_OBJECT" in reading for reading in found.statements[:2]] == [True, False]
+
+
+def test_a_scope_that_may_not_be_read_has_stand_ins() -> None:
+    found = skeleton("FOREACH(int a, b) {\n  ‸\n}\n", "cpp")
+
+    assert found.scopes[0][0] == b"FOREACH(int a, b) {"
+    assert b"void f() {" in found.scopes[0][1:]
+
+
+def test_in_python_a_scope_that_may_not_be_read_is_a_block_of_its_depth() -> None:
+    found = skeleton("class A:\n    def f(self) -> :\n        ‸\n", "python")
+
+    assert [readings[-1] for readings in found.scopes] == [b"if 1:\n", b"    pass\n"]
+
+
+def test_what_is_far_away_costs_nothing_and_changes_nothing() -> None:
+    near = "class A {\n  int f() {\n    return ‸;\n  }\n};\n"
+    far = "int a() { return 1; }\n" * 4_000
+
+    assert (
+        skeleton(far + near, "cpp").scopes[-1]
+        == skeleton("int a() { return 1; }\n" * 50 + near, "cpp").scopes[-1]
+    )
+
+
+def test_what_is_too_long_is_not_read() -> None:
+    assert skeleton("int x = f(" + "1, " * MAX_STATEMENT_BYTES + "‸", "c").statements == ()
+    long_head = "int f(" + "int a, " * MAX_BEGINNING_BYTES + "int b) {\n  ‸\n}\n"
+    assert all(len(reading) < MAX_BEGINNING_BYTES for reading in skeleton(long_head, "c").scopes[0])
+    beside = "class A:\n    " + "x = '" + "a" * MAX_BEGINNING_BYTES + "'\n    y = ‸\n"
+    assert all(len(reading) < MAX_BEGINNING_BYTES for reading in skeleton(beside, "python").scopes[-1])
+
+
+@pytest.mark.parametrize(
+    ("buffer", "middle", "body"),
+    [
+        ("if a:\n    ‸\n", "while b:", b"\n        pass"),
+        ("‸\n", "def f(x):", b"\n    pass"),
+        ("\tif a:\n\t\t‸\n", "else:", b"\n\t\t\tpass"),
+        ("if a:\n    ‸\n", "x = 1", b""),
+        ("if a‸ and b\n", ":", b""),
+    ],
+)
+def test_the_body_that_a_block_wants_stands_deeper(buffer: str, middle: str, body: bytes) -> None:
+    assert skeleton(buffer, "python").body_for(middle.encode()) == body
+
+
+def test_a_brace_language_wants_none() -> None:
+    assert skeleton("int f(int a) {\n  switch (a) {\n  ‸\n  }\n}\n", "c").body_for(b"case 1:") == b""
+
+
+@pytest.mark.parametrize(
+    "buffer", ["‸", "\ufeff‸", "x‸", "\n\n‸", "🙂 = ‸🙂", "\r\n‸\r\n", '"‸', "{‸", "(((‸)))"]
+)
+@pytest.mark.parametrize("language", ["python", "c", "cpp", "sql", "json", "javascript", "typescript"])
+def test_whatever_stands_there_it_has_a_skeleton(buffer: str, language: str) -> None:
+    found = skeleton(buffer, language)
+
+    assert found.statements
+    assert found.rests
