@@ -15,6 +15,7 @@ constexpr size_t kMaxMemo = 1'000'000;
 constexpr uint64_t kMaxStepsAByte = 2'000;
 constexpr uint64_t kFreeSteps = 200'000;
 
+constexpr int32_t kByteOrderMark = 0xFEFF;
 constexpr int kMaxReductions = 512;  // in a row on one lookahead
 constexpr int kMaxReLexings = 8;     // of one open lexeme, each time from an earlier end
 
@@ -208,6 +209,10 @@ bool Acceptor::lex(Version& version, bool is_whole) const {
   while (version.cursor < text_.size()) {
     const Utf8Character character = utf8_at(text_, version.cursor);
     if (character.length == 0 && !is_whole) return false;
+    if (version.cursor == 0 && character.code_point == kByteOrderMark) {  // left out where the text begins with it
+      version.cursor = version.token_start = character.length;
+      continue;
+    }
     const LexerTables::Step step = lexer.step(version.lex, character.code_point);
     if (step.state == kDead) return true;
     version.lex = step.state;

@@ -54,11 +54,10 @@ class Matcher:
 
     def accept(self, more: bytes) -> bool:
         """Take `more`; False where it may not come next, and then nothing was taken."""
-        if self._is_measured(more) and self._acceptor.accept(more):
+        is_accepted = self._is_measured(more) and _accepts(self._acceptor, more)
+        if is_accepted:
             self._written.append(more)
-            return True
-        self._acceptor.rollback(1)
-        return False
+        return is_accepted
 
     def rollback(self, n: int) -> None:
         """Take the last `n` accepted pieces back."""

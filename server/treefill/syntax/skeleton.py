@@ -19,6 +19,7 @@ from itertools import pairwise
 
 from treefill import _kernels
 from treefill.syntax.languages import Language, Layout
+from treefill.syntax.parse import encoded
 
 LOOK_BACK_CHARS = 200_000
 LOOK_AHEAD_CHARS = 20_000
@@ -60,8 +61,8 @@ class Skeleton:
 def skeleton_at(text: str, offset: int, language: Language) -> Skeleton:
     """The skeleton of `text` for a cursor at `offset`, in code points."""
     begin = _line_start(text, max(0, offset - LOOK_BACK_CHARS), offset)
-    before = text[begin:offset].encode()
-    after = text[offset : offset + LOOK_AHEAD_CHARS].encode()
+    before = encoded(text[begin:offset])
+    after = encoded(text[offset : offset + LOOK_AHEAD_CHARS])
     read = _by_layout if language.layout is Layout.INDENTATION else _by_brackets
     return read(before, after, language)
 
@@ -113,7 +114,8 @@ def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) 
     if not words:
         return scope.starts
     goes_on = re.compile(rf"\s*(?:{'|'.join(words)})\b".encode())
-    return [start for start in scope.starts if start == scope.body or not goes_on.match(before, start)]
+    starts = [start for start in scope.starts if start == scope.body or not goes_on.match(before, start)]
+    return starts or scope.starts[:1]  # only so many are known
 
 
 def _readings(texts: Iterable[bytes], language: Language) -> list[bytes]:
