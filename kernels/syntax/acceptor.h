@@ -103,9 +103,9 @@ class Acceptor {
              Versions& versions);
   void end_extra(const Version& version, Versions& versions);
   Stack reduce(Stack stack, const ParseAction& action);
-  bool policy_allows(Stack stack, Symbol before, Symbol symbol) const;
+  bool policy_allows(Stack stack, Symbol before, Symbol symbol);
   bool can_take(const Version& version, Symbol symbol);
-  bool can_shift(Stack stack, Symbol symbol, int depth = 0);
+  bool can_shift(Stack stack, Symbol symbol);
   bool is_viable(const Versions& versions, int depth = 0);
   bool is_viable(const Version& version, int depth);
   bool is_viable_after(const Version& version, int depth);
@@ -114,6 +114,9 @@ class Acceptor {
   bool may_become(const Version& version);
   bool may_become_word(const Version& version);
   void add(const Version& version, Versions& versions);
+  void start_watch();
+  // Counts, and tells whether that is more than one call may take: then everything is allowed.
+  bool is_spent(uint64_t n_steps);
   void give_up(std::string why);
 
   std::shared_ptr<const Grammar> grammar_;
@@ -133,6 +136,7 @@ class Acceptor {
   bool is_accepted_ = false;  // some parse took the end of the text
   uint32_t refused_at_ = 0;
   uint64_t n_steps_ = 0;
+  uint64_t max_steps_ = 0;
   std::string gave_up_;
 };
 
