@@ -12,9 +12,9 @@ namespace {
 constexpr size_t kMaxVersions = 64;
 constexpr size_t kMaxNodes = 4'000'000;
 constexpr size_t kMaxMemo = 1'000'000;
-constexpr uint64_t kMaxStepsAByte = 20;
-constexpr uint64_t kFreeSteps = 1'000'000;  // of one call
-constexpr uint64_t kWalkedAStep = 16;       // bytes that a scanner reads, or states of a stack, that count as one
+constexpr uint64_t kMaxStepsAByte = 6;    // real files take less than two
+constexpr uint64_t kFreeSteps = 300'000;  // of one call
+constexpr uint64_t kWalkedAStep = 16;     // bytes that a scanner reads, or states of a stack, that count as one
 
 constexpr int32_t kByteOrderMark = 0xFEFF;
 constexpr int kMaxReLexings = 8;  // of one open lexeme, each time from an earlier end

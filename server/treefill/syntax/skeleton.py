@@ -12,6 +12,7 @@ errors elsewhere, and no longer in a long file than in a short one.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -186,14 +187,14 @@ def _logical_end(text: bytes, rules: _kernels.LexicalRules) -> int:
     found = _kernels.layout(text, 0, len(text), rules, _kernels.LayoutWords())
     if not found.levels:
         return len(text)
-    # Read on line by line until the first one is whole.
-    at = 0
-    while at < len(text):
-        line_feed = text.find(b"\n", at)
-        at = len(text) if line_feed < 0 else line_feed + 1
-        if _kernels.layout(text, 0, at, rules, _kernels.LayoutWords()).levels:
-            return at
-    return len(text)
+
+    def is_whole(end: int) -> bool:
+        return bool(_kernels.layout(text, 0, end, rules, _kernels.LayoutWords()).levels)
+
+    # The first line end up to which one is whole; then so it is up to each later one.
+    ends = [line_feed.end() for line_feed in re.finditer(b"\n", text)]
+    place = bisect_left(ends, True, key=is_whole)
+    return ends[place] if place < len(ends) else len(text)
 
 
 def _whole_lines(rest: bytes) -> bytes:
