@@ -127,9 +127,8 @@ def _work(options: argparse.Namespace) -> int:
     """One language, in this process: the fixed cases, then others until the time is up."""
     checks = _checks(options)
     current = os.open(FOLDER / f"{options.language[0]}.current", os.O_RDWR | os.O_CREAT)
-    deadline = time.monotonic() + options.seconds
     began_mb = 0.0
-    for case in _cases(checks, deadline):
+    for case in _cases(checks, options.seconds):
         _write(current, checks.language.id, case)
         if why := _why_wrong(checks, case):
             return _report(checks, case, why, options)
@@ -152,8 +151,9 @@ def _work(options: argparse.Namespace) -> int:
     return 0
 
 
-def _cases(checks: "Checks", deadline: float) -> "Iterator[Case]":
+def _cases(checks: "Checks", seconds: float) -> "Iterator[Case]":
     yield from checks.fixed_cases()
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         yield checks.random_case()
 

@@ -23,7 +23,7 @@ from treefill.syntax import skeleton
 from treefill.syntax.grammars import load
 from treefill.syntax.hazards import hazard
 from treefill.syntax.languages import Grammar, language_by_id
-from treefill.syntax.matcher import Matcher, OutOfReach, matcher_at, policy_of, tables
+from treefill.syntax.matcher import Matcher, OutOfReach, matcher_at, tables
 
 R = TypeVar("R")
 
@@ -62,19 +62,22 @@ class Checks:
         self._case = Case("", 0, b"")
         self._tables: dict[tuple[str, bool], _kernels.Grammar] = {}
         for grammar in self.language.grammars:  # their lexers are recovered once, and that takes its time
-            tables(load(grammar))
-            self.acceptor(grammar, has_policy=True)
-            self.acceptor(grammar, has_policy=False)
+            self._tables[grammar.name, True] = tables(load(grammar))
+            self._tables[grammar.name, False] = _kernels.Grammar(
+                load(grammar).capsule, scanner_model=grammar.scanner_model
+            )
 
     def fixed_cases(self) -> list[Case]:
         """Those that are always tried."""
         checks = list(self._checks())
         texts = [b"", b"\0", b"\xef\xbb\xbf", b"\xff", b"\r", b"\n" * 1_000]
-        if self.language.id == "python":
+        cases = [Case(check, 0, text) for text in texts for check in checks]
+        if self.language.id == "python":  # about as deep as its scanner's memory goes
             for depth in (*range(480, 521), 600):
                 blocks = "".join(" " * level + "while t:\n" for level in range(depth)) + " " * depth
-                texts += [(blocks + last).encode() for last in ('x = "', "x = '''\n", "pass\n")]
-        return [Case(check, 0, text) for text in texts for check in checks]
+                deep = [(blocks + last).encode() for last in ('x = "', "pass\n")]
+                cases += [Case(check, 1, text) for text in deep for check in ("whole", "sequence", "matcher")]
+        return cases
 
     def random_case(self) -> Case:
         """Another one."""
@@ -286,11 +289,7 @@ class Checks:
 
     def acceptor(self, grammar: Grammar, has_policy: bool) -> _kernels.Acceptor:
         """A fresh one; without the policy it reads as tree-sitter does."""
-        key = grammar.name, has_policy
-        if key not in self._tables:
-            policy = policy_of(grammar) if has_policy else _kernels.Policy()
-            self._tables[key] = _kernels.Grammar(load(grammar).capsule, policy, grammar.scanner_model)
-        return _kernels.Acceptor(self._tables[key])
+        return _kernels.Acceptor(self._tables[grammar.name, has_policy])
 
     def timed(self, name: str, call: Callable[..., R], *args: object) -> R:
         """What the call says; it must not take long, and the slowest are remembered."""
