@@ -59,7 +59,8 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__)
-    parser.add_argument("--language", action="append", choices=LANGUAGES, help="one of them; all by default")
+    listed = ", ".join(LANGUAGES)
+    parser.add_argument("--language", action="append", help=f"any with a grammar (default: {listed})")
     parser.add_argument("--seconds", type=float, default=20, help="for each language (default: 20)")
     parser.add_argument("--seed", type=int, default=0, help="other texts (default: 0)")
     parser.add_argument(

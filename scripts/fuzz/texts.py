@@ -268,7 +268,7 @@ class Texts:
 
     def nested(self) -> bytes:
         """Something in itself, many times, closed or not."""
-        begin, middle, end = self.random.choice([*NESTED[self.language.id], *BRACKETS])
+        begin, middle, end = self.random.choice([*NESTED.get(self.language.id, []), *BRACKETS])
         depth = self._depth(len(begin) + len(end))
         if self.language.id == "python" and self.random.random() < 0.3:
             return self.blocks(min(depth, 1_500))
