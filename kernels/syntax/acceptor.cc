@@ -1,6 +1,7 @@
 #include "syntax/acceptor.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "syntax/utf8.h"
@@ -14,27 +15,58 @@ constexpr size_t kMaxNodes = 4'000'000;
 constexpr size_t kMaxMemo = 1'000'000;
 constexpr uint64_t kMaxStepsAByte = 6;    // real files take less than two
 constexpr uint64_t kFreeSteps = 300'000;  // of one call
-constexpr uint64_t kWalkedAStep = 16;     // bytes that a scanner reads, or states of a stack, that count as one
+constexpr uint64_t kWalkedAStep = 16;     // bytes that are read, or states of a stack, that count as one
 
 constexpr int32_t kByteOrderMark = 0xFEFF;
 constexpr int kMaxReLexings = 8;  // of one open lexeme, each time from an earlier end
 
 }  // namespace
 
-Grammar::Grammar(const TSLanguage* tables, const PolicyText& policy_text, std::string_view model_name)
+namespace {
+
+// What was kept of the first lexer comes after its length, that of the keywords behind it.
+std::span<const uint32_t> lexers_part(std::span<const uint32_t> kept) {
+  if (!kept.empty() && kept.front() >= kept.size()) throw std::runtime_error("what was kept of the lexer is damaged");
+  return kept.empty() ? kept : kept.subspan(1, kept.front());
+}
+
+std::span<const uint32_t> keywords_part(std::span<const uint32_t> kept) {
+  return kept.empty() ? kept : kept.subspan(1 + kept.front());
+}
+
+}  // namespace
+
+Grammar::Grammar(const TSLanguage* tables, const PolicyText& policy_text, std::string_view model_name,
+                 std::span<const uint32_t> kept)
     : language(tables),
-      lexer(language.lex_function(), language.token_count()),
+      lexer(language.lex_function(), language.token_count(), lexers_part(kept)),
       keywords(language.keyword_lex_function()
-                   ? std::make_unique<LexerTables>(language.keyword_lex_function(), language.token_count())
+                   ? std::make_unique<LexerTables>(language.keyword_lex_function(), language.token_count(),
+                                                   keywords_part(kept))
                    : nullptr),
       policy(language, policy_text),
       model(scanner_model(model_name)) {
+  for (uint32_t state = 0; state < language.state_count(); ++state) {
+    const uint16_t lex_state = language.lex_mode(static_cast<StateId>(state)).lex_state;
+    if (lex_state != kNoLexing && lex_state >= lexer.n_numbers())
+      throw std::runtime_error("the grammar's lexer has not all the states that its tables name");
+  }
   for (uint32_t number = 1; number < language.token_count(); ++number) {
     const auto symbol = static_cast<Symbol>(number);
     const std::string_view name = language.symbol_name(symbol);
     if (name == "_newline" || name == "_indent" || name == "_dedent") layout_tokens.insert(symbol);
     if (model && (name == "(" || name == "[" || name == "{")) inside_brackets.merge(language.states_after(symbol));
   }
+}
+
+std::vector<uint32_t> Grammar::keep() const {
+  std::vector<uint32_t> words = lexer.keep();
+  words.insert(words.begin(), static_cast<uint32_t>(words.size()));
+  if (keywords) {
+    const std::vector<uint32_t> more = keywords->keep();
+    words.insert(words.end(), more.begin(), more.end());
+  }
+  return words;
 }
 
 Acceptor::Acceptor(std::shared_ptr<const Grammar> grammar)
@@ -91,8 +123,7 @@ std::vector<Symbol> Acceptor::expected() {
   start_watch();
   for (uint32_t symbol = 0; symbol < language_.token_count(); ++symbol)
     for (const Version& version : versions_)
-      if (!language_.actions(stacks_.state(version.stack), static_cast<Symbol>(symbol)).empty() &&
-          can_shift(version.stack, static_cast<Symbol>(symbol))) {
+      if (can_take(version, static_cast<Symbol>(symbol))) {
         symbols.push_back(static_cast<Symbol>(symbol));
         break;
       }
@@ -205,7 +236,14 @@ void Acceptor::start_lexing(Version& version, uint16_t lex_state) const {
 }
 
 // Reads on with the automaton. True where the token's end is known; false where more text may make it longer.
-bool Acceptor::lex(Version& version, bool is_whole) const {
+bool Acceptor::lex(Version& version, bool is_whole) {
+  const uint32_t from = version.cursor;
+  const bool is_done = read_lexeme(version, is_whole);
+  is_spent((version.cursor - from) / kWalkedAStep);
+  return is_done;
+}
+
+bool Acceptor::read_lexeme(Version& version, bool is_whole) const {
   const LexerTables& lexer = grammar_->lexer;
   if (lexer.state(version.lex).is_final) return true;
   while (version.cursor < text_.size()) {
@@ -279,6 +317,8 @@ void Acceptor::shift(const Version& version, Symbol symbol, uint32_t end, Scanne
         const Stack shifted = action.shift.extra ? stack : stacks_.push(stack, action.shift.state);
         if (action.shift.extra || policy_allows(stack, version.before, symbol))
           add({shifted, scanner, action.shift.extra ? version.before : symbol, end}, versions);
+        else
+          refused_at_ = std::max(refused_at_, version.token_start);
         return;
       }
     }

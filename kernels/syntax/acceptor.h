@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,8 +31,12 @@ namespace treefill::syntax {
 
 // A grammar and what was recovered of its lexers. Shared by its acceptors, from any thread.
 struct Grammar {
-  // `model` is the name of the external scanner's model, where there is one.
-  explicit Grammar(const TSLanguage* tables, const PolicyText& policy = {}, std::string_view model = {});
+  // `model` is the name of the external scanner's model, where there is one; `kept` what `keep` gave before, or empty.
+  explicit Grammar(const TSLanguage* tables, const PolicyText& policy = {}, std::string_view model = {},
+                   std::span<const uint32_t> kept = {});
+
+  // All that was found out about the lexers, for the next process.
+  std::vector<uint32_t> keep() const;
 
   Language language;
   LexerTables lexer;
@@ -97,7 +102,8 @@ class Acceptor {
   bool scan(Version& version, uint16_t external_lex_state, Versions& versions, bool is_whole);
   bool is_inside_brackets(Stack stack);
   void start_lexing(Version& version, uint16_t lex_state) const;
-  bool lex(Version& version, bool is_whole) const;
+  bool lex(Version& version, bool is_whole);
+  bool read_lexeme(Version& version, bool is_whole) const;
   Symbol keyword_or(Symbol word, const Version& version) const;
   void shift(const Version& version, Symbol symbol, uint32_t end, ScannerState scanner, bool is_keyword,
              Versions& versions);

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -31,12 +32,14 @@ std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.siz
 // The capsule keeps the wheel's library loaded, so it is kept as long as its tables are.
 class BoundGrammar {
  public:
-  BoundGrammar(nb::object capsule, const PolicyText& policy, const std::string& scanner_model)
+  BoundGrammar(nb::object capsule, const PolicyText& policy, const std::string& scanner_model, const nb::bytes& kept)
       : capsule_(std::move(capsule)) {
     auto* tables = static_cast<const TSLanguage*>(PyCapsule_GetPointer(capsule_.ptr(), "tree_sitter.Language"));
     if (!tables) throw nb::python_error();
+    std::vector<uint32_t> words(kept.size() / sizeof(uint32_t));
+    std::memcpy(words.data(), kept.c_str(), words.size() * sizeof(uint32_t));
     nb::gil_scoped_release no_gil;
-    grammar_ = std::make_shared<const Grammar>(tables, policy, scanner_model);
+    grammar_ = std::make_shared<const Grammar>(tables, policy, scanner_model, words);
   }
 
   const std::shared_ptr<const Grammar>& get() const { return grammar_; }
@@ -174,11 +177,18 @@ void bind(nb::module_& m) {
       "text"_a, "begin"_a, "at"_a, "rules"_a);
   m.def(
       "statement_end",
-      [](const nb::bytes& text, uint32_t start, uint32_t at, const LexicalRules& rules) {
+      [](const nb::bytes& text, uint32_t start, uint32_t at, uint32_t n_scopes, const LexicalRules& rules) {
         check_places(text, start, at);
-        return statement_end(view(text), start, at, rules);
+        return statement_end(view(text), start, at, n_scopes, rules);
       },
-      "text"_a, "start"_a, "at"_a, "rules"_a);
+      "text"_a, "start"_a, "at"_a, "n_scopes"_a, "rules"_a);
+  m.def(
+      "logical_line_end",
+      [](const nb::bytes& text, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
+        check_places(text, at, at);
+        return logical_line_end(view(text), at, rules, words);
+      },
+      "text"_a, "at"_a, "rules"_a, "words"_a);
   m.def(
       "layout",
       [](const nb::bytes& text, uint32_t begin, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
@@ -187,8 +197,13 @@ void bind(nb::module_& m) {
       },
       "text"_a, "begin"_a, "at"_a, "rules"_a, "words"_a);
   nb::class_<BoundGrammar>(m, "Grammar")
-      .def(nb::init<nb::object, const PolicyText&, const std::string&>(), "capsule"_a, "policy"_a = PolicyText{},
-           "scanner_model"_a = "")
+      .def(nb::init<nb::object, const PolicyText&, const std::string&, const nb::bytes&>(), "capsule"_a,
+           "policy"_a = PolicyText{}, "scanner_model"_a = "", "kept"_a = nb::bytes("", 0))
+      .def("keep",
+           [](const BoundGrammar& self) {
+             const std::vector<uint32_t> words = self.get()->keep();
+             return nb::bytes(words.data(), words.size() * sizeof(uint32_t));
+           })
       .def_prop_ro("abi_version", [](const BoundGrammar& self) { return self.get()->language.abi_version(); })
       .def_prop_ro("n_lexer_states", [](const BoundGrammar& self) { return self.get()->lexer.n_states(); })
       .def_prop_ro(

@@ -99,6 +99,24 @@ uint64_t behaviour(const Trace& trace, size_t from) {
   return hash;
 }
 
+// Reads what was kept; what is not there throws.
+class Kept {
+ public:
+  explicit Kept(std::span<const uint32_t> words) : words_(words) {}
+
+  uint32_t next(uint32_t limit = 0xFFFFFFFF) {
+    if (words_.empty() || words_.front() > limit) throw std::runtime_error("what was kept of the lexer is damaged");
+    const uint32_t word = words_.front();
+    words_ = words_.subspan(1);
+    return word;
+  }
+  // A number of things that follow, a word each at least.
+  uint32_t count() { return next(static_cast<uint32_t>(words_.size())); }
+
+ private:
+  std::span<const uint32_t> words_;
+};
+
 }  // namespace
 
 bool SymbolSet::insert_all(const SymbolSet& other) {
@@ -127,6 +145,74 @@ class LexerTables::Recovery {
     number_classes();
   }
 
+  // From what `keep` gave; a few calls a state show that it is this function's.
+  Recovery(LexFunction lex, Kept kept) : probe_(lex) {
+    std::vector<uint32_t> numbers(kept.count());
+    for (uint32_t& number : numbers) number = kept.next(kMaxStates);
+    n_states_ = numbers.size();
+    nodes_.resize(kept.count());
+    if (numbers.empty() || nodes_.empty()) throw std::runtime_error("what was kept of the lexer is damaged");
+    const auto last_node = static_cast<uint32_t>(nodes_.size()) - 1;
+    std::map<uint32_t, uint32_t> leaves;  // by number
+    for (uint32_t node = 0; node < nodes_.size(); ++node) {
+      nodes_[node].number = static_cast<LexState>(kept.next(kDead));
+      nodes_[node].test.resize(kept.count());
+      for (int32_t& character : nodes_[node].test) character = static_cast<int32_t>(kept.next(0x10FFFF));
+      for (uint32_t n = kept.count(); n > 0; --n) {
+        const uint64_t low = kept.next();
+        const uint64_t key = low | static_cast<uint64_t>(kept.next()) << 32;
+        const uint32_t child = kept.next(last_node);
+        if (child <= node) throw std::runtime_error("what was kept of the lexer is damaged");
+        nodes_[node].children.emplace(key, child);
+      }
+      if (nodes_[node].children.empty()) leaves.emplace(nodes_[node].number, node);
+    }
+    for (uint32_t state = 0; state < numbers.size(); ++state) {
+      const auto leaf = leaves.find(numbers[state]);
+      if (leaf == leaves.end() || find_own_leaf(state) != leaf->second)
+        throw std::runtime_error("what was kept of the lexer is another one's");
+      leaf_of_.push_back(leaf->second);
+    }
+    if (leaves.rbegin()->first + 1 != leaves.size()) throw std::runtime_error("what was kept of the lexer is damaged");
+    representatives_.resize(leaves.size(), 0);
+    for (uint32_t state = static_cast<uint32_t>(numbers.size()); state-- > 0;) representatives_[numbers[state]] = state;
+    for (uint32_t n = kept.count(); n > 0; --n) {
+      const uint32_t from = kept.next(static_cast<uint32_t>(representatives_.size()) - 1);
+      const auto character = static_cast<int32_t>(kept.next(0x10FFFF));
+      const uint32_t leaf = kept.next(last_node);
+      if (!nodes_[leaf].children.empty()) throw std::runtime_error("what was kept of the lexer is damaged");
+      transitions_.push_back({representatives_[from], character, leaf, kept.next(1) != 0});
+    }
+  }
+
+  void keep(std::vector<uint32_t>& words) const {
+    const auto count = [&](size_t n) { words.push_back(static_cast<uint32_t>(n)); };
+    count(n_states_);
+    for (uint32_t state = 0; state < n_states_; ++state) words.push_back(class_of(state));
+    count(nodes_.size());
+    for (const Node& node : nodes_) {
+      words.push_back(node.number);
+      count(node.test.size());
+      for (int32_t character : node.test) words.push_back(static_cast<uint32_t>(character));
+      count(node.children.size());
+      for (const auto& [key, child] : node.children) {
+        words.push_back(static_cast<uint32_t>(key));
+        words.push_back(static_cast<uint32_t>(key >> 32));
+        words.push_back(child);
+      }
+    }
+    size_t n_steps = 0;
+    for (const Transition& transition : transitions_) n_steps += is_representative(transition.state);
+    count(n_steps);
+    for (const Transition& transition : transitions_) {
+      if (!is_representative(transition.state)) continue;
+      words.push_back(class_of(transition.state));
+      words.push_back(static_cast<uint32_t>(transition.character));
+      words.push_back(transition.leaf);
+      words.push_back(transition.is_skipped);
+    }
+  }
+
   size_t n_states() const { return n_states_; }
   size_t n_classes() const { return representatives_.size(); }
   uint32_t representative(LexState state) const { return representatives_[state]; }
@@ -139,11 +225,10 @@ class LexerTables::Recovery {
   // Each step that is known, by a character of the alphabet from a class.
   template <typename Visit>
   void for_each_step(Visit visit) const {
-    for (const Transition& transition : transitions_) {
-      const LexState from = class_of(transition.state);
-      if (representative(from) == transition.state)
-        visit(from, transition.character, Step{nodes_[transition.leaf].number, transition.is_skipped});
-    }
+    for (const Transition& transition : transitions_)
+      if (is_representative(transition.state))
+        visit(class_of(transition.state), transition.character,
+              Step{nodes_[transition.leaf].number, transition.is_skipped});
   }
 
   // Where a character leads from a state.
@@ -167,6 +252,8 @@ class LexerTables::Recovery {
     uint32_t leaf;
     bool is_skipped;
   };
+
+  bool is_representative(uint32_t state) const { return representative(class_of(state)) == state; }
 
   void find_states() {
     n_states_ = 0;
@@ -256,6 +343,19 @@ class LexerTables::Recovery {
     return node;
   }
 
+  // The leaf of the state itself; no node's number where it is in none.
+  uint32_t find_own_leaf(uint32_t state) {
+    uint32_t node = 0;
+    while (!nodes_[node].children.empty()) {
+      const Text& test = nodes_[node].test;
+      const Trace& trace = probe_.run(static_cast<StateId>(state), test.data(), test.size());
+      const auto child = nodes_[node].children.find(behaviour(trace, 0));
+      if (child == nodes_[node].children.end()) return 0xFFFFFFFF;
+      node = child->second;
+    }
+    return node;
+  }
+
   // The test of the node where the ways to two leaves part.
   const Text& separating_test(uint32_t one, uint32_t other) const {
     std::vector<uint32_t> above;
@@ -284,7 +384,8 @@ class LexerTables::Recovery {
   Text text_;  // find_leaf's own, kept so that it is allocated once
 };
 
-LexerTables::LexerTables(LexFunction lex, size_t n_symbols) : recovery_(std::make_unique<Recovery>(lex)) {
+LexerTables::LexerTables(LexFunction lex, size_t n_symbols, std::span<const uint32_t> kept)
+    : recovery_(kept.empty() ? std::make_unique<Recovery>(lex) : std::make_unique<Recovery>(lex, Kept(kept))) {
   Recovery& recovery = *recovery_;
   for (uint32_t state = 0; state < recovery.n_states(); ++state) class_of_.push_back(recovery.class_of(state));
   for (size_t number = 0; number < recovery.n_classes(); ++number) {
@@ -315,6 +416,12 @@ LexerTables::LexerTables(LexFunction lex, size_t n_symbols) : recovery_(std::mak
 }
 
 LexerTables::~LexerTables() = default;
+
+std::vector<uint32_t> LexerTables::keep() const {
+  std::vector<uint32_t> words;
+  recovery_->keep(words);
+  return words;
+}
 
 LexerTables::Step LexerTables::step_wide(LexState state, int32_t character) const {
   const uint64_t key = static_cast<uint64_t>(state) << 32 | static_cast<uint32_t>(character);

@@ -57,11 +57,17 @@ class LexerTables {
     SymbolSet reachable;                 // every token that this state or one after it accepts
   };
 
-  // Throws std::runtime_error where the function is not such an automaton.
-  LexerTables(LexFunction lex, size_t n_symbols);
+  // `kept` is what `keep` gave for the same function before; empty: it is recovered anew. Throws std::runtime_error
+  // where the function is not such an automaton, or not the one of `kept`.
+  LexerTables(LexFunction lex, size_t n_symbols, std::span<const uint32_t> kept = {});
   ~LexerTables();
 
+  // All that was found out, for the next process.
+  std::vector<uint32_t> keep() const;
+
   size_t n_states() const { return states_.size(); }
+  // How many numbers the compiled function has for them.
+  size_t n_numbers() const { return class_of_.size(); }
   const State& state(LexState state) const { return states_[state]; }
   // The state that the number in a parse table's lex mode stands for.
   LexState start(uint16_t lex_state) const { return class_of_[lex_state]; }

@@ -1,6 +1,7 @@
 #include "syntax/outline.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
 
@@ -24,13 +25,21 @@ char closer_of(char opener) { return opener == '(' ? ')' : opener == '[' ? ']' :
 // Reads over what is not code.
 class Reader {
  public:
-  Reader(std::string_view text, const LexicalRules& rules, uint32_t end) : text_(text.substr(0, end)), rules_(rules) {}
+  Reader(std::string_view text, const LexicalRules& rules, uint32_t end) : text_(text.substr(0, end)), rules_(rules) {
+    const auto begins_with = [&](std::string_view what) { may_begin_[static_cast<uint8_t>(what[0])] = true; };
+    for (const std::string& comment : rules.line_comments) begins_with(comment);
+    for (const auto& comment : rules.block_comments) begins_with(comment.first);
+    for (const std::string& quote : rules.long_quotes) begins_with(quote);
+    for (const char& quote : rules.quotes) begins_with({&quote, 1});
+    for (std::string_view other : {"$", "/", "R"}) begins_with(other);
+  }
 
   bool begins(uint32_t at, std::string_view what) const { return text_.substr(at).starts_with(what); }
 
   // The byte after the comment, string or literal that begins at `at`; `at` itself where none does. `before` is the
   // last character of code, 0 where there is none.
   uint32_t over(uint32_t at, char before) const {
+    if (!may_begin_[static_cast<uint8_t>(text_[at])]) return at;
     for (const std::string& comment : rules_.line_comments)
       if (begins(at, comment)) return line_end(at);
     for (const auto& [open, close] : rules_.block_comments)
@@ -135,6 +144,7 @@ class Reader {
 
   std::string_view text_;
   const LexicalRules& rules_;
+  std::array<bool, 256> may_begin_{};  // by byte: what is no code may begin with it
 };
 
 void add_start(Scope& scope, uint32_t start) {
@@ -306,7 +316,8 @@ std::vector<Scope> outline(std::string_view text, uint32_t begin, uint32_t at, c
   return ScopeReader(text, begin, at, rules).read();
 }
 
-uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, const LexicalRules& rules) {
+uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, uint32_t n_scopes,
+                       const LexicalRules& rules) {
   const auto end = static_cast<uint32_t>(text.size());
   const Reader reader(text, rules, end);
   std::vector<char> open;
@@ -324,17 +335,64 @@ uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, const
       const size_t outermost = open.size() - std::min(open.size(), kMaxScopes);
       size_t match = open.size();
       while (match > outermost && closer_of(open[match - 1]) != c) --match;
-      if (match == outermost && i >= at) return i;
+      if (match == outermost && i >= at && n_scopes-- == 0) return i;
       if (match > outermost) open.resize(match - 1);
     }
     ++i;
     if (is_blank(c) || c == '\n') continue;
     before = c;
-    if (!open.empty() || i <= at) continue;
-    if (c == rules.separator) return i;
+    if (!open.empty() || i <= at || n_scopes > 0) continue;
+    if (c == rules.separator) return c == ',' ? i - 1 : i;
     if (c == '}' && rules.has_blocks && !goes_on_after_brace(text, i)) return i;
   }
   return end;
+}
+
+namespace {
+
+struct LineRead {
+  uint32_t end;    // before the line ending
+  bool is_ended;   // else the text is over
+  bool is_closed;  // no bracket is left open
+};
+
+// Reads on to the end of a logical line, from its first character of code.
+LineRead read_logical_line(const Reader& reader, uint32_t from, uint32_t limit, const LayoutWords& words) {
+  const std::string_view text = reader.text();
+  uint32_t n_open = 0;
+  for (uint32_t i = from; i < limit;) {
+    const char c = text[i];
+    const uint32_t after = reader.over(i, ')');
+    if (after > i) {
+      i = after;
+    } else if (c == '\n') {
+      uint32_t next = i + 1;
+      while (next < limit && is_blank(text[next])) ++next;
+      if (n_open == 0 || begins_with_word(text, next, words.resets)) return {i, true, n_open == 0};
+      ++i;
+    } else if (c == '\\') {
+      i += i + 2 < limit && text[i + 1] == '\r' && text[i + 2] == '\n' ? 3 : 2;
+    } else {
+      if (c == '{' || c == '(' || c == '[') ++n_open;
+      if ((c == '}' || c == ')' || c == ']') && n_open > 0) --n_open;
+      ++i;
+    }
+  }
+  return {limit, false, n_open == 0};
+}
+
+}  // namespace
+
+uint32_t logical_line_end(std::string_view text, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
+  const auto size = static_cast<uint32_t>(text.size());
+  const Reader reader(text, rules, size);
+  for (uint32_t start = 0; start < size;) {
+    const LineRead line = read_logical_line(reader, start, size, words);
+    if (!line.is_ended) return 0;
+    if (line.end >= at) return line.is_closed ? line.end + 1 : 0;
+    start = line.end + 1;
+  }
+  return 0;
 }
 
 Layout layout(std::string_view text, uint32_t begin, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
@@ -351,27 +409,7 @@ Layout layout(std::string_view text, uint32_t begin, uint32_t at, const LexicalR
     uint32_t indent = 0;
     for (; current.code < at && is_blank(text[current.code]); ++current.code)
       indent = text[current.code] == '\t' ? indent / 8 * 8 + 8 : text[current.code] == '\f' ? 0 : indent + 1;
-    uint32_t i = current.code;
-    uint32_t n_open = 0;
-    bool is_ended = false;
-    while (i < at && !is_ended) {
-      const char c = text[i];
-      const uint32_t after = reader.over(i, ')');
-      if (after > i) {
-        i = std::min(after, at);
-      } else if (c == '\n') {
-        uint32_t next = i + 1;
-        while (next < at && is_blank(text[next])) ++next;
-        is_ended = n_open == 0 || begins_with_word(text.substr(0, at), next, words.resets);
-        if (!is_ended) ++i;
-      } else if (c == '\\') {
-        i = std::min<uint32_t>(i + (i + 2 < at && text[i + 1] == '\r' && text[i + 2] == '\n' ? 3 : 2), at);
-      } else {
-        if (c == '{' || c == '(' || c == '[') ++n_open;
-        if ((c == '}' || c == ')' || c == ']') && n_open > 0) --n_open;
-        ++i;
-      }
-    }
+    const auto [i, is_ended, is_closed] = read_logical_line(reader, current.code, at, words);
     if (!is_ended) break;  // the place is in this one
     current.end = i;
     line = i + 1;

@@ -44,8 +44,10 @@ struct Scope {
 std::vector<Scope> outline(std::string_view text, uint32_t begin, uint32_t at, const LexicalRules& rules);
 
 // Where the statement that begins at `start` ends, at `at` or after it: after its separator or its last brace, before
-// the bracket that closes the scope round it, or at the text's end.
-uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, const LexicalRules& rules);
+// the bracket that closes the scope round it, or at the text's end. A comma between elements is left out.
+// `n_scopes` such brackets are passed over first: something at `at` may yet open what they close.
+uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, uint32_t n_scopes,
+                       const LexicalRules& rules);
 
 // A logical line where layout is grammar: it ends at a line's end outside brackets and strings.
 struct LogicalLine {
@@ -69,6 +71,10 @@ struct LayoutWords {
   std::vector<std::string> prefixes;
   std::vector<std::string> resets;  // words that begin a line only where no bracket is open
 };
+// Where the logical line that begins at the text's beginning ends, at `at` or after it; 0 where it does not: then a
+// bracket or string is open for good.
+uint32_t logical_line_end(std::string_view text, uint32_t at, const LexicalRules& rules, const LayoutWords& words);
+
 Layout layout(std::string_view text, uint32_t begin, uint32_t at, const LexicalRules& rules, const LayoutWords& words);
 
 }  // namespace treefill::syntax

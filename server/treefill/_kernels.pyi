@@ -117,8 +117,15 @@ class Policy:
 class Grammar:
     """A compiled tree-sitter grammar and what was recovered of its lexers. Any thread may use it."""
 
-    def __init__(self, capsule: object, policy: Policy = ..., scanner_model: str = "") -> None:
-        """`capsule` holds the tables' address. Raises `ValueError` for tables or names that are not known."""
+    def __init__(
+        self, capsule: object, policy: Policy = ..., scanner_model: str = "", kept: bytes = b""
+    ) -> None:
+        """`capsule` holds the tables' address, `kept` what `keep` gave for them before.
+
+        Raises `ValueError` for tables or names that are not known, `RuntimeError` where `kept` is another grammar's.
+        """
+    def keep(self) -> bytes:
+        """All that was found out about the grammar's lexers, for the next process."""
     @property
     def abi_version(self) -> int: ...
     @property
@@ -214,10 +221,16 @@ class Layout:
     def current(self) -> int: ...
 
 def outline(text: bytes, begin: int, at: int, rules: LexicalRules) -> list[Scope]:
-    """The scopes round byte `at`, from the file itself to the innermost, read from byte `begin` on."""
+    """The scopes round byte `at`, from the file itself to the innermost, read from byte `begin` on.
 
-def statement_end(text: bytes, start: int, at: int, rules: LexicalRules) -> int:
-    """Where the statement that begins at `start` ends, at `at` or after it."""
+    Raises `ValueError` for places outside of the text, as its neighbours do.
+    """
+
+def statement_end(text: bytes, start: int, at: int, n_scopes: int, rules: LexicalRules) -> int:
+    """Where the statement that begins at `start` ends, at `at` or after it, so many closing brackets of scopes on."""
+
+def logical_line_end(text: bytes, at: int, rules: LexicalRules, words: LayoutWords) -> int:
+    """The byte after the logical line that `at` is in; 0 where it does not end, as a bracket or string is left open."""
 
 def layout(text: bytes, begin: int, at: int, rules: LexicalRules, words: LayoutWords) -> Layout:
     """The levels that the last whole line before `at` is in, and where the line that `at` is in begins."""

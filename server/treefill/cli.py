@@ -11,6 +11,7 @@ from treefill.commands.model import model_app
 from treefill.commands.serve import core_command, serve_command
 from treefill.commands.settings import settings_command
 from treefill.commands.stats import stats_command
+from treefill.commands.syntax import syntax_app
 
 cli = typer.Typer(
     name="treefill",
@@ -24,6 +25,7 @@ cli.command("serve")(serve_command)
 cli.command("core", hidden=True)(core_command)
 cli.command("complete")(complete_command)
 cli.command("explain")(explain_command)
+cli.add_typer(syntax_app, name="syntax")
 cli.add_typer(model_app, name="model")
 cli.add_typer(eval_app, name="eval")
 cli.add_typer(bench_app, name="bench")

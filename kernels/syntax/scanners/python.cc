@@ -19,6 +19,9 @@
 //       y
 //     z          further out, but no enclosing block's;
 //
+//   "
+//   "            a string of one line over two,
+//
 // and an indentation of tabs where the block's own is of spaces, the other way round, or with tabs after spaces. Python
 // compares columns with tabs of 8 and of 1; the memory has only those of 8, so the block's own indentation is searched
 // for in the text. A blank line, a comment's line and what follows a backslash are never refused.
@@ -217,6 +220,7 @@ class PythonScanner : public ScannerModel {
             return content_or_nothing();
           case '\n':
             if (has_content) return declined();
+            if (question_.is_strict) return refused();
             reader_.advance();
             has_content = true;
             break;
@@ -401,7 +405,7 @@ class PythonScanner : public ScannerModel {
 
     // A line ends where no statement does.
     bool is_stray(const Layout& layout) const {
-      return question_.is_strict && layout.has_line_feed && question_.is_outside_brackets && !is_in_brackets_ &&
+      return question_.is_strict && layout.has_line_feed && question_.is_outside_brackets &&
              !question_.is_statement_start;
     }
 

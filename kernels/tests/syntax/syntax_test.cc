@@ -206,9 +206,11 @@ bool outlines_lie_in_the_text(Random& random) {
     if (scopes.empty() || scopes[0].opener != 0) return false;
     for (const Scope& scope : scopes)
       if (scope.opened_at > scope.body || scope.starts.empty() || !is_in_order(scope.starts, begin, at)) return false;
-    const uint32_t end = statement_end(text, begin, at, rules);
+    const uint32_t end = statement_end(text, begin, at, random.below(3), rules);
     if (end < at || end > text.size()) return false;
     const LayoutWords words{{"elif", "else"}, {"@"}, {"def", "@"}};
+    const uint32_t line_end = logical_line_end(text, at, rules, words);
+    if (line_end > text.size()) return false;
     const Layout found = layout(text, begin, at, rules, words);
     if (found.current < begin || found.current > at) return false;
     for (const auto& lines : found.levels) {

@@ -356,7 +356,10 @@ def chosen(names: str) -> list[str]:
 def _arms(names: str) -> list[str]:
     arms = chosen(names)
     for arm in arms:
-        policy_named(arm)
+        policy, _, check = arm.partition(":")
+        policy_named(policy)
+        if check:
+            _check(check)
     return arms
 
 

@@ -19,6 +19,8 @@ from treefill.syntax.baseline import Baseline, Verdict
 
 MAX_LINE_CUTS = 16
 MAX_WORD_CUTS = 24
+MAX_WHOLE_CUTS = 8
+_SEPARATORS = ", \t"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -50,8 +52,7 @@ def _checked(
     finding = replace(finding, n_faults_after=whole.n_faults, complaint=whole.complaint)
     if not whole.complaint:
         return item, finding
-    # What the guard takes for whole is tried first: it is asked in microseconds, and rarely wrong.
-    for shorter in sorted(_cuts(item, situation), key=lambda cut: not may_end(cut.text)):
+    for shorter in _likeliest(list(_cuts(item, situation)), may_end):
         verdict = _verdict(baseline, shorter, offset)
         if verdict.unknown:
             break
@@ -66,19 +67,40 @@ def _verdict(baseline: Baseline, item: Item, offset: int) -> Verdict:
     return baseline.verdict(offset, offset + item.n_replaced, item.text)
 
 
+def _likeliest(cuts: list[Item], may_end: MayEnd) -> list[Item]:
+    """The cuts that are worth a parse, the longest first: those in order, and more that the guard takes for whole.
+
+    The guard answers in microseconds, so it is asked about all of them.
+    """
+    n_ordered = MAX_LINE_CUTS + MAX_WORD_CUTS
+    if may_end is anywhere:
+        return cuts[:n_ordered]
+    whole = [cut for cut in cuts[n_ordered:] if may_end(cut.text)][:MAX_WHOLE_CUTS]
+    return sorted([*cuts[:n_ordered], *whole], key=lambda cut: -len(cut.text))
+
+
 def _cuts(item: Item, situation: Situation) -> Iterator[Item]:
-    """What is left of it when it ends earlier: whole lines, the most first; then words of its first two lines."""
+    """What is left of it when it ends earlier: whole lines, the most first; then words, those of its first two lines
+    before the others.
+    """
     text = item.text
     line_ends = [match.start() for match in _LINE_END.finditer(text)]
     n_word_text = line_ends[1] if len(line_ends) > 1 else len(text)
-    word_ends = [match.end() for match in _WORD.finditer(text[:n_word_text])]
+    all_word_ends = [match.end() for match in _WORD.finditer(text)]
+    word_ends = [end for end in all_word_ends if end <= n_word_text]
+    separated = [
+        end
+        for line_end in (*line_ends, len(text))
+        if (end := len(text[:line_end].rstrip(_SEPARATORS))) < line_end
+    ]
     spans = [span for span in scan(text, situation.language, situation.state).spans if span[1] <= len(text)]
     replaced = situation.right[: item.n_replaced]
     if replaced:
         # Which of several places it is written again at does not matter: a cut keeps all of them or none.
         spans.append((text.find(replaced), text.rfind(replaced) + len(replaced) - 1))
     seen = {text}
-    for end in (*line_ends[::-1][:MAX_LINE_CUTS], *word_ends[::-1][:MAX_WORD_CUTS]):
+    line_cuts = sorted({*line_ends, *separated}, reverse=True)[:MAX_LINE_CUTS]
+    for end in (*line_cuts, *word_ends[::-1][:MAX_WORD_CUTS], *all_word_ends[::-1]):
         shorter = text[:end].rstrip()
         # What the text itself opens and closes is not left open, and what it writes again not left half-written.
         is_torn = any(BEFORE_TEXT < start < len(shorter) <= stop for start, stop in spans)

@@ -83,7 +83,8 @@ def find_stop(
 
 
 def _line_stop(text: str, situation: Situation, max_lines: int, may_end: MayEnd) -> int | None:
-    if not situation.is_right_free:
+    is_free = situation.is_right_free
+    if not is_free:
         end = text.find("\n")
     else:
         n_blank = len(text) - len(text.lstrip())
@@ -92,7 +93,7 @@ def _line_stop(text: str, situation: Situation, max_lines: int, may_end: MayEnd)
     while (
         end >= 0
         and n_lines < max_lines
-        and (leaves_string_open(text[: end + 1], situation) or not may_end(text[:end]))
+        and (leaves_string_open(text[: end + 1], situation) or (is_free and not may_end(text[:end])))
     ):
         end = text.find("\n", end + 1)
         n_lines += 1

@@ -1,7 +1,8 @@
 """Fills holes through the product's own journey and lets each problem's tests judge the result.
 
-Every arm is a policy of the prompt's anchor and sees the same holes. The tests run beside the decoding, one
-at a time; a row comes out as soon as its verdict is known, in the order of the holes.
+Every arm is a policy of the prompt's anchor, as `lines-3`, or that with a check of syntax, as `lines-3:off`, and sees
+the same holes. The tests run beside the decoding, one at a time; a row comes out as soon as its verdict is known, in the
+order of the holes.
 """
 
 from collections import deque
@@ -10,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 
 import treefill
-from treefill.completion import CompletionRequest, Declined, Mode, Suggestion, complete
+from treefill.completion import Check, CompletionRequest, Declined, Mode, Suggestion, complete
 from treefill.engine.api import CancelFlag, Engine, GenerateRequest, Generation, TokenId
 from treefill.evaluation.holes import Hole, Problem
 from treefill.evaluation.judge import passes
@@ -115,7 +116,10 @@ def _fill(hole: Hole, arm: str, engine: Engine, cancel: CancelFlag) -> tuple[Row
 
 
 def _request(document: Document, offset: int, arm: str) -> CompletionRequest:
-    return CompletionRequest(document, offset, mode=Mode.LINE, anchor_policy=arm)
+    policy, _, check = arm.partition(":")
+    return CompletionRequest(
+        document, offset, mode=Mode.LINE, anchor_policy=policy, check=Check(check or Check.FULL)
+    )
 
 
 def _is_sound(problem: Problem, verdicts: "_Verdicts", run: Run) -> bool:
@@ -139,11 +143,11 @@ class _Remembering:
         self.vocabulary = engine.vocabulary
         self.n_context = engine.n_context
         self._engine = engine
-        self._known: dict[tuple[tuple[TokenId, ...], bytes], Generation] = {}
+        self._known: dict[tuple[tuple[TokenId, ...], bytes, bool], Generation] = {}
 
     def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
         """What the engine wrote, now or before."""
-        key = (request.prompt_ids, request.forced)
+        key = (request.prompt_ids, request.forced, request.guard is not None)
         if key not in self._known:
             self._known[key] = self._engine.generate(request, cancel)
         return self._known[key]

@@ -33,31 +33,28 @@ class Matcher:
     """Follows one completion. One thread at a time."""
 
     def __init__(
-        self, acceptor: _kernels.Acceptor, skeleton: Skeleton, rests: tuple[bytes, ...], ends: bytes | None
+        self,
+        acceptor: _kernels.Acceptor,
+        skeleton: Skeleton,
+        rests: tuple[bytes, ...],
+        ends: tuple[bytes, ...],
     ) -> None:
         self._acceptor = acceptor
         self._skeleton = skeleton
         self._rests = rests
         self._ends = ends
         self._written: list[bytes] = []
-        self.n_checked = 0
-        """Pieces that `allows` was asked about."""
-        self.n_refused = 0
-        """Those that it refused."""
 
     def allows(self, more: bytes) -> bool:
         """Whether `more` may come next."""
-        self.n_checked += 1
-        is_allowed = self._is_measured(more) and self._acceptor.allows(more)
-        self.n_refused += not is_allowed
-        return is_allowed
+        return self._is_measured(more) and self._acceptor.allows(more)
 
     def accept(self, more: bytes) -> bool:
         """Take `more`; False where it may not come next, and then nothing was taken."""
-        is_accepted = self._is_measured(more) and _accepts(self._acceptor, more)
-        if is_accepted:
-            self._written.append(more)
-        return is_accepted
+        if not self._is_measured(more) or not _accepts(self._acceptor, more):
+            return False
+        self._written.append(more)
+        return True
 
     def rollback(self, n: int) -> None:
         """Take the last `n` accepted pieces back."""
@@ -96,9 +93,9 @@ class Matcher:
 
     def _is_whole(self, text: bytes) -> bool:
         n_back = len(self._written)
-        if self._ends is None:
+        if not self._ends:
             return self._acceptor.allows(text, n_back)
-        return self._acceptor.accepts_whole(text + self._ends, n_back)
+        return any(self._acceptor.accepts_whole(text + end, n_back) for end in self._ends)
 
     def _is_measured(self, more: bytes) -> bool:
         """White space that goes on and on is grammatical nearly everywhere."""
@@ -137,28 +134,31 @@ def matcher_at(
     for beginning in skeleton.scopes[-1][1:] if skeleton.scopes else ():
         acceptor = _kernels.Acceptor(tables(loaded))
         if acceptor.accept(beginning) and acceptor.accept(statement):
-            return _matcher(acceptor, skeleton, None)
+            return _matcher(acceptor, skeleton, ())
     acceptor = _kernels.Acceptor(tables(loaded))
     if skeleton.scopes and acceptor.accept(statement):
-        return _matcher(acceptor, skeleton, None)
+        return _matcher(acceptor, skeleton, ())
     return OutOfReach("The grammar cannot read the statement that the cursor is in.")
 
 
-def _read_scopes(loaded: LoadedGrammar, skeleton: Skeleton) -> tuple[_kernels.Acceptor, bytes | None]:
-    """An acceptor inside the innermost scope, and what would end all of them; None where that is not known."""
+def _read_scopes(loaded: LoadedGrammar, skeleton: Skeleton) -> tuple[_kernels.Acceptor, tuple[bytes, ...]]:
+    """An acceptor inside the innermost scope, and what would end all of them, and all but the innermost; nothing where
+    that is not known.
+    """
     acceptor = _kernels.Acceptor(tables(loaded))
-    ends: bytes | None = b""
+    ends: list[bytes | None] = [b""]
     for readings in skeleton.scopes:
         if not any(_accepts(acceptor, reading) for reading in readings):
             # The scopes round it make no sense of this one: it begins a text of its own.
             acceptor = _kernels.Acceptor(tables(loaded))
-            ends = None
+            ends.append(None)
             if not any(_accepts(acceptor, reading) for reading in readings):
                 continue
-        if ends is not None and skeleton.closers:
-            tried = (closer + ends for closer in skeleton.closers)
-            ends = next((end for end in tried if acceptor.accepts_whole(end)), None)
-    return acceptor, ends
+        if skeleton.closers:
+            outer = ends[-1]
+            tried = (closer + outer for closer in skeleton.closers) if outer is not None else ()
+            ends.append(next((end for end in tried if acceptor.accepts_whole(end)), None))
+    return acceptor, () if ends[-1] is None else tuple(end for end in ends[:-3:-1] if end is not None)
 
 
 def _accepts(acceptor: _kernels.Acceptor, more: bytes) -> bool:
@@ -169,13 +169,13 @@ def _accepts(acceptor: _kernels.Acceptor, more: bytes) -> bool:
     return is_accepted
 
 
-def _matcher(acceptor: _kernels.Acceptor, skeleton: Skeleton, ends: bytes | None) -> Matcher:
-    """Keep of the text right of the cursor what the grammar can read where it stands."""
-    whole, *less = skeleton.rests
-    below = whole[len(skeleton.right) + 1 :]
-    is_readable = ends is not None and acceptor.accepts_whole(below + ends, 1)
-    rests = (whole,) if is_readable or not below else (whole, *less)
-    return Matcher(acceptor, skeleton, rests, ends)
+def _matcher(acceptor: _kernels.Acceptor, skeleton: Skeleton, ends: tuple[bytes, ...]) -> Matcher:
+    """A matcher that also knows the rest of the line, where the grammar cannot read what comes below it."""
+    rest = skeleton.rests[0]
+    below = rest[len(skeleton.right) + 1 :]
+    is_readable = any(acceptor.accepts_whole(below + end, 1) for end in ends)
+    rests = skeleton.rests if is_readable or not below else (*skeleton.rests, skeleton.right)
+    return Matcher(acceptor, skeleton, rests, () if skeleton.is_cut else ends)
 
 
 @cache

@@ -12,8 +12,7 @@ errors elsewhere, and no longer in a long file than in a short one.
 """
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -28,8 +27,10 @@ MAX_BEGINNING_BYTES = 2_000
 """A scope's own beginning is not read where it is longer."""
 MAX_STATEMENTS_BYTES = 2_000
 """So much of what comes before the cursor's statement in its scope is read, too: `else` goes on an `if`."""
-MAX_STATEMENT_BYTES = 16_000
-MAX_REST_BYTES = 2_000
+MAX_STATEMENT_BYTES = 64_000
+MAX_REST_BYTES = 4_000
+N_REST_SCOPES = 3
+"""So many brackets may be opened at the cursor that are closed below it."""
 N_STARTS = 4
 """A scope's beginning is looked for at so many places, the nearest first."""
 
@@ -43,11 +44,13 @@ class Skeleton:
     statements: tuple[bytes, ...]
     """The readings of what lies between the innermost beginning and the cursor, the best first."""
     rests: tuple[bytes, ...]
-    """What comes after the cursor in its statement: all of it, and less of it."""
+    """What may come after the cursor: the rest of its statement; and more, for what may be opened at the cursor."""
     closers: tuple[bytes, ...] = ()
     """What may end a scope; empty where nothing does."""
     right: bytes = b""
     """The rest of the cursor's line."""
+    is_cut: bool = False
+    """True where what is open at the cursor closes too far below to be read."""
     filler: bytes = b""
     """A statement that says nothing, where a block without one is an error."""
 
@@ -102,11 +105,13 @@ def _by_brackets(before: bytes, after: bytes, language: Language) -> Skeleton:
     last = [start for start in starts[-1:] if at - start <= MAX_STATEMENT_BYTES]
     statements = _readings((before[start:] for start in (*near, *last)), language)
     whole = before[starts[-1] :] + after
-    end = _kernels.statement_end(whole, 0, at - starts[-1], rules)
-    rest = _whole_lines(whole[at - starts[-1] : end])
+    at_rest = at - starts[-1]
+    ends = [_kernels.statement_end(whole, 0, at_rest, n_scopes, rules) for n_scopes in range(N_REST_SCOPES)]
     right = after.partition(b"\n")[0]
+    rests = [whole[at_rest:end] for end in dict.fromkeys(ends) if end - at_rest <= MAX_REST_BYTES]
+    is_cut = not rests
     closers = tuple(closer.encode() for closer in known.closers) if known.has_blocks else ()
-    return Skeleton(tuple(beginnings), tuple(statements), (rest, right), closers, right)
+    return Skeleton(tuple(beginnings), tuple(statements), tuple(rests) or (right,), closers, right, is_cut)
 
 
 def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) -> list[int]:
@@ -153,52 +158,64 @@ def _by_layout(before: bytes, after: bytes, language: Language) -> Skeleton:
         scopes.append((neutral,) if is_long else (own, neutral))
     statement = before[found.current :]
     line_start = before.rfind(b"\n") + 1
-    statements = tuple(dict.fromkeys([statement, before[line_start:]]))
+    readings = dict.fromkeys([statement, before[line_start:]])
+    statements = tuple(reading for reading in readings if len(reading) <= MAX_STATEMENT_BYTES)
     right = after.partition(b"\n")[0]
-    return Skeleton(tuple(scopes), statements, _layout_rests(after, right, language), (), right, filler)
+    rests, is_cut = _layout_rests(statement, after, right, language)
+    return Skeleton(tuple(scopes), statements, rests, (), right, is_cut, filler)
 
 
 def _deeper(indent: bytes) -> bytes:
     return indent + (b"\t" if indent.endswith(b"\t") else b"    ")
 
 
-def _layout_rests(after: bytes, right: bytes, language: Language) -> tuple[bytes, ...]:
-    """The rest of the line and the next one that is code, with a body where it wants one."""
-    rules = _rules(language)
+def _layout_rests(
+    statement: bytes, after: bytes, right: bytes, language: Language
+) -> tuple[tuple[bytes, ...], bool]:
+    """The rest of the logical line and the next one that is code, with a body where it wants one; and the rest of the
+    line, for a bracket that is open at the cursor and may be closed there. And whether the former is too long.
+    """
+    rules, words = _rules(language), _layout_words(language)
+    n_line = len(right) + 1
+    end = _kernels.logical_line_end(statement + after, len(statement) + len(right), rules, words) - len(
+        statement
+    )
+    if end > MAX_REST_BYTES:
+        return (right,), True
+    rests = [after[:end], after[:n_line]] if end > n_line else [after[:n_line]]
+    below = _following(after[len(rests[0]) :], language)
+    with_below = [rest.rstrip(b"\n") + b"\n" + below for rest in rests]
+    return tuple(dict.fromkeys([*with_below, rests[0], *_closed_below(statement, after, rules)])), False
+
+
+def _closed_below(statement: bytes, after: bytes, rules: _kernels.LexicalRules) -> Iterator[bytes]:
+    """What comes up to the end of the line where brackets close that may be opened at the cursor."""
+    for n_scopes in range(N_REST_SCOPES - 1):
+        closer = _kernels.statement_end(statement + after, 0, len(statement), n_scopes, rules) - len(
+            statement
+        )
+        rest = after[: after.find(b"\n", closer) + 1]
+        if after[closer : closer + 1] in (b")", b"]", b"}") and len(rest) <= MAX_REST_BYTES:
+            yield rest
+
+
+def _following(below: bytes, language: Language) -> bytes:
+    """The first logical line of code, with a body where it wants one; nothing where there is none."""
     comments = tuple(comment.encode() for comment in language.line_comment)
-    rest, _, below = after.partition(b"\n")
-    rest += b"\n"
-    for line in below.split(b"\n"):
+    while below:
+        line, _, rest = below.partition(b"\n")
         if line.strip() and not line.lstrip().startswith(comments):
             break
-        below = below[len(line) + 1 :]
-    end = _logical_end(below, rules)
+        below = rest
+    end = _kernels.logical_line_end(below, 0, _rules(language), _layout_words(language))
     following = below[:end].rstrip()
-    if not following or len(following) > MAX_REST_BYTES:
-        return (rest,)
-    indent = following[: len(following) - len(following.lstrip())]
-    if following.endswith(b":"):
-        following += b"\n" + indent + b"    " + language.skeleton.fillers[0].encode()
-    return (rest + following + b"\n", rest)
-
-
-def _logical_end(text: bytes, rules: _kernels.LexicalRules) -> int:
-    """Where the logical line at the text's beginning ends."""
-    found = _kernels.layout(text, 0, len(text), rules, _kernels.LayoutWords())
-    if not found.levels:
-        return len(text)
-
-    def is_whole(end: int) -> bool:
-        return bool(_kernels.layout(text, 0, end, rules, _kernels.LayoutWords()).levels)
-
-    # The first line end up to which one is whole; then so it is up to each later one.
-    ends = [line_feed.end() for line_feed in re.finditer(b"\n", text)]
-    place = bisect_left(ends, True, key=is_whole)
-    return ends[place] if place < len(ends) else len(text)
-
-
-def _whole_lines(rest: bytes) -> bytes:
-    return rest if len(rest) <= MAX_REST_BYTES else rest[: rest.rfind(b"\n", 0, MAX_REST_BYTES) + 1]
+    is_half = following.lstrip().startswith(tuple(map(str.encode, language.skeleton.prefixes)))
+    if not following or len(following) > MAX_REST_BYTES or is_half:
+        return b""
+    if re.search(rb":\s*(#.*)?$", following):
+        indent = following[: len(following) - len(following.lstrip())]
+        following += b"\n" + _deeper(indent) + language.skeleton.fillers[0].encode()
+    return following + b"\n"
 
 
 @cache

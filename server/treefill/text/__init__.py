@@ -3,7 +3,7 @@
 Used by the front and the core alike. Knows no language, no model and no protocol library.
 """
 
-from treefill.text.document import MAX_FILE_BYTES, Document, read_document
+from treefill.text.document import MAX_FILE_BYTES, Document, document_from, read_document
 from treefill.text.edits import Edit, edit_for
 from treefill.text.lines import (
     TAB_WIDTH,
@@ -34,6 +34,7 @@ __all__ = [
     "PositionEncoding",
     "Text",
     "count_lines",
+    "document_from",
     "edit_for",
     "indent_of",
     "indent_width",

@@ -29,6 +29,13 @@ def read_document(path: str | Path, language: str | None = None) -> Document:
     return Document(str(path), _decode(path, _read_bytes(Path(path))), language or "plaintext")
 
 
+def document_from(data: bytes, name: str, language: str | None = None) -> Document:
+    """The same for bytes that came another way; `name` is what to call them."""
+    if len(data) > MAX_FILE_BYTES:
+        raise BadInput(f"{name} has more than {MAX_FILE_BYTES // 1_000_000} MB: give it less text")
+    return Document(name, _decode(name, data), language or "plaintext")
+
+
 def _read_bytes(path: Path) -> bytes:
     if "\0" in str(path):
         raise BadInput(f"{str(path)!r} is not a path that a file can have: check the path")

@@ -31,8 +31,11 @@ def cut_to_whole(item: Item, setting: Setting) -> Item | Drop:
         whole = _sane_part(text, setting.situation)
     elif setting.mode is Mode.BLOCK:
         whole = _until_closed(lines, setting.situation)
-    else:  # the line was not whole, so the model was let go on
-        whole = _until_closed(lines, setting.situation, otherwise="")
+    else:  # the line was not whole, so the model was let go on; if in vain, it is judged as it is
+        end = find_stop(text, setting.mode, setting.situation, setting.max_lines)
+        line = text[: end or 0]
+        is_half = leaves_string_open(line + "\n", setting.situation)
+        whole = _until_closed(lines, setting.situation, otherwise="" if is_half else line)
     return item.with_text(whole) if whole.strip() else _incomplete(is_loop=False)
 
 
