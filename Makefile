@@ -4,12 +4,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test unit lsp-test real-model kernels-emulated wheel-test lint fix wheel bench bench-peers keys abort start setup setup-tests
-.PHONY: corpora model models e2e e2e-tools clean vsix extension-test
+.PHONY: syntax-fuzz syntax-sanitized corpora model models e2e e2e-tools clean vsix extension-test
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
 
-test: setup-tests unit extension-test lsp-test kernels-emulated real-model wheel-test
+test: setup-tests unit extension-test lsp-test kernels-emulated syntax-sanitized real-model wheel-test
 
 unit: setup
 	@echo "== unit tests (a minute or two)"
@@ -46,6 +46,18 @@ kernels-emulated: setup-tests
 	@build/emulated/tests/emulated/emulated_isa_test
 	@qemu-aarch64 build/aarch64/tests/isa_test neon
 	@build/emulated/tests/work_pool_test
+
+# The syntax part under AddressSanitizer and UBSan: its own tests, and hostile texts through the built module.
+syntax-sanitized: setup
+	@echo "== the syntax part under sanitizers (four minutes)"
+	@mkdir -p build
+	@$(call build-kernel-tests,sanitized,-DTREEFILL_SANITIZED_SYNTAX=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python)
+	@build/sanitized/tests/syntax/syntax_test
+	@$(BIN)/python scripts/fuzz --module build/sanitized/tests/syntax --slowness 20 --seconds 20
+
+# Hostile texts through the acceptor, the matcher and the skeleton as they are installed. FUZZ="--language c --seconds 180".
+syntax-fuzz: setup
+	@$(BIN)/python scripts/fuzz $(FUZZ)
 
 # Into build/$(1), quietly unless it fails.
 build-kernel-tests = (cmake -S kernels -B build/$(1) -DCMAKE_BUILD_TYPE=Release $(2) && \

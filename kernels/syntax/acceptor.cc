@@ -13,11 +13,12 @@ namespace {
 constexpr size_t kMaxVersions = 64;
 constexpr size_t kMaxNodes = 4'000'000;
 constexpr size_t kMaxMemo = 1'000'000;
-constexpr uint64_t kMaxStepsAByte = 2'000;
-constexpr uint64_t kFreeSteps = 200'000;
+constexpr uint64_t kMaxStepsAByte = 6;    // real files take less than two
+constexpr uint64_t kFreeSteps = 300'000;  // of one call
+constexpr uint64_t kWalkedAStep = 16;     // bytes that are read, or states of a stack, that count as one
 
-constexpr int kMaxReductions = 512;  // in a row on one lookahead
-constexpr int kMaxReLexings = 8;     // of one open lexeme, each time from an earlier end
+constexpr int32_t kByteOrderMark = 0xFEFF;
+constexpr int kMaxReLexings = 8;  // of one open lexeme, each time from an earlier end
 
 }  // namespace
 
@@ -94,7 +95,7 @@ bool Acceptor::allows(std::string_view more, size_t n_back) {
 bool Acceptor::accepts_whole(std::string_view rest, size_t n_back) {
   return on_trial(rest, n_back, [this](Versions& versions) {
     is_accepted_ = false;
-    n_steps_ = 0;
+    start_watch();
     run(versions, true);
     return is_accepted_;
   });
@@ -119,6 +120,7 @@ void Acceptor::rollback(size_t n) {
 
 std::vector<Symbol> Acceptor::expected() {
   std::vector<Symbol> symbols;
+  start_watch();
   for (uint32_t symbol = 0; symbol < language_.token_count(); ++symbol)
     for (const Version& version : versions_)
       if (can_take(version, static_cast<Symbol>(symbol))) {
@@ -131,14 +133,13 @@ std::vector<Symbol> Acceptor::expected() {
 // Reads what the text has grown by.
 bool Acceptor::take(Versions& versions) {
   if (!gave_up_.empty()) return true;
-  n_steps_ = 0;
+  start_watch();
   run(versions, false);
   return is_viable(versions) || !gave_up_.empty();
 }
 
 // Lets every parse read up to the end of the text, those that are behind first, so that equal ones meet.
 void Acceptor::run(Versions& versions, bool is_whole) {
-  const uint64_t max_steps = kFreeSteps + kMaxStepsAByte * text_.size();
   for (;;) {
     const auto needs_work = [&](const Version& version) { return is_whole || version.seen != text_.size(); };
     auto next = versions.end();
@@ -149,10 +150,8 @@ void Acceptor::run(Versions& versions, bool is_whole) {
     *next = versions.back();
     versions.pop_back();
     advance(version, versions, is_whole);
-    if (++n_steps_ > max_steps) give_up("The grammar takes too long here.");
     if (versions.size() > kMaxVersions) give_up("The grammar has too many readings of this.");
-    if (stacks_.n_nodes() > kMaxNodes) give_up("The grammar takes too much memory here.");
-    if (!gave_up_.empty()) return;
+    if (is_spent(1)) return;
   }
 }
 
@@ -195,6 +194,7 @@ bool Acceptor::scan(Version& version, uint16_t external_lex_state, Versions& ver
       scanner_.scan({external_lex_state, version.scanner, version.position, is_whole, grammar_->policy.is_strict(),
                      is_statement_start, !is_inside_brackets(version.stack)},
                     text_);
+  is_spent(answer.n_read / kWalkedAStep);
   if (answer.is_overfull) give_up("The text is nested too deeply for the grammar's scanner.");
   if (answer.is_undecided) {
     version.seen = static_cast<uint32_t>(text_.size());
@@ -219,7 +219,10 @@ bool Acceptor::is_inside_brackets(Stack stack) {
   const auto& states = grammar_->inside_brackets;
   if (states.empty()) return false;
   Stack at = stack;
-  while (at != kNoStack && !states.contains(stacks_.state(at)) && !known_outside_.contains(at)) at = stacks_.below(at);
+  uint64_t n_walked = 0;
+  for (; at != kNoStack && !states.contains(stacks_.state(at)) && !known_outside_.contains(at); ++n_walked)
+    at = stacks_.below(at);
+  is_spent(n_walked / kWalkedAStep);
   if (at != kNoStack && states.contains(stacks_.state(at))) return true;
   known_outside_.insert(stack);
   return false;
@@ -233,14 +236,26 @@ void Acceptor::start_lexing(Version& version, uint16_t lex_state) const {
 }
 
 // Reads on with the automaton. True where the token's end is known; false where more text may make it longer.
-bool Acceptor::lex(Version& version, bool is_whole) const {
+bool Acceptor::lex(Version& version, bool is_whole) {
+  const uint32_t from = version.cursor;
+  const bool is_done = read_lexeme(version, is_whole);
+  is_spent((version.cursor - from) / kWalkedAStep);
+  return is_done;
+}
+
+bool Acceptor::read_lexeme(Version& version, bool is_whole) const {
   const LexerTables& lexer = grammar_->lexer;
   if (lexer.state(version.lex).is_final) return true;
   while (version.cursor < text_.size()) {
     const Utf8Character character = utf8_at(text_, version.cursor);
     if (character.length == 0 && !is_whole) {
       const CodePoints some = unfinished_at(text_, version.cursor);
-      return !lexer.leads_on(version.lex, some.first, some.last);
+      const bool may_be_mark = version.cursor == 0 && some.first <= kByteOrderMark && kByteOrderMark <= some.last;
+      return !may_be_mark && !lexer.leads_on(version.lex, some.first, some.last);
+    }
+    if (version.cursor == 0 && character.code_point == kByteOrderMark) {  // left out where the text begins with it
+      version.cursor = version.token_start = character.length;
+      continue;
     }
     const LexerTables::Step step = lexer.step(version.lex, character.code_point);
     if (step.state == kDead) return true;
@@ -286,7 +301,7 @@ Symbol Acceptor::keyword_or(Symbol word, const Version& version) const {
 void Acceptor::shift(const Version& version, Symbol symbol, uint32_t end, ScannerState scanner, bool is_keyword,
                      Versions& versions) {
   Stack stack = version.stack;
-  for (int n_reductions = 0; n_reductions < kMaxReductions; ++n_reductions) {
+  while (!is_spent(1)) {
     const StateId state = stacks_.state(stack);
     Stack reduced = kNoStack;
     const auto relex = [&](Stack other) {
@@ -351,12 +366,14 @@ Stack Acceptor::reduce(Stack stack, const ParseAction& action) {
 }
 
 // Does the language's policy have nothing against the token after the one before, on this stack?
-bool Acceptor::policy_allows(Stack stack, Symbol before, Symbol symbol) const {
+bool Acceptor::policy_allows(Stack stack, Symbol before, Symbol symbol) {
   const Policy& policy = grammar_->policy;
   if (policy.refuses_pair(before, symbol)) return false;
   const auto* home = policy.home_of(symbol);
   if (!home) return true;
-  while (stack != kNoStack && !home->contains(stacks_.state(stack))) stack = stacks_.below(stack);
+  uint64_t n_walked = 0;
+  for (; stack != kNoStack && !home->contains(stacks_.state(stack)); ++n_walked) stack = stacks_.below(stack);
+  is_spent(n_walked / kWalkedAStep);
   return stack != kNoStack;
 }
 
@@ -366,24 +383,39 @@ bool Acceptor::can_take(const Version& version, Symbol symbol) {
 }
 
 // Can this stack take that terminal, after whatever reductions it calls for? The table alone does not tell: it merges
-// states, and a reduction that it lists may lead to a state with no use for the terminal.
-bool Acceptor::can_shift(Stack stack, Symbol symbol, int depth) {
-  const uint64_t key = static_cast<uint64_t>(stack) << 16 | symbol;
-  const auto known = can_shift_.find(key);
-  if (known != can_shift_.end()) return known->second;
+// states, and a reduction that it lists may lead to a state with no use for the terminal. There may be as many in a row
+// as the text has levels, so they are searched without recursion.
+bool Acceptor::can_shift(Stack stack, Symbol symbol) {
+  const auto key = [symbol](Stack of) { return static_cast<uint64_t>(of) << 16 | symbol; };
+  if (const auto known = can_shift_.find(key(stack)); known != can_shift_.end()) return known->second;
+  if (can_shift_.size() >= kMaxMemo) can_shift_.clear();
+  struct Reached {
+    Stack stack;
+    size_t from;  // place of the one that it was reduced from
+  };
+  std::vector<Reached> reached{{stack, 0}};
+  can_shift_.emplace(key(stack), false);  // all are taken for dead ends until one is none
   bool can = false;
-  if (depth < kMaxReductions)
-    for (const ParseAction& action : language_.actions(stacks_.state(stack), symbol)) {
+  size_t last = 0;
+  for (size_t at = 0; at < reached.size() && !can; ++at) {
+    if (is_spent(1)) return true;
+    last = at;
+    for (const ParseAction& action : language_.actions(stacks_.state(reached[at].stack), symbol)) {
       if (action.type == ParseAction::kAccept) can = true;
       if (action.type == ParseAction::kShift && !action.shift.repetition) can = true;
-      if (action.type == ParseAction::kReduce && !can) {
-        const Stack reduced = reduce(stack, action);
-        can = reduced != kNoStack && can_shift(reduced, symbol, depth + 1);
-      }
+      if (action.type != ParseAction::kReduce || can) continue;
+      const Stack reduced = reduce(reached[at].stack, action);
+      if (reduced == kNoStack) continue;
+      const auto [known, is_new] = can_shift_.try_emplace(key(reduced), false);
+      if (is_new) reached.push_back({reduced, at});
+      can = !is_new && known->second;
     }
-  if (can_shift_.size() >= kMaxMemo) can_shift_.clear();
-  can_shift_.emplace(key, can);
-  return can;
+  }
+  if (!can) return false;
+  for (const Reached& each : reached) can_shift_.erase(key(each.stack));
+  for (; last > 0; last = reached[last].from) can_shift_.emplace(key(reached[last].stack), true);
+  can_shift_.emplace(key(stack), true);
+  return true;
 }
 
 bool Acceptor::is_viable(const Versions& versions, int depth) {
@@ -457,6 +489,18 @@ void Acceptor::add(const Version& version, Versions& versions) {
         other.before == version.before)
       return;
   versions.push_back(version);
+}
+
+void Acceptor::start_watch() {
+  n_steps_ = 0;
+  max_steps_ = kFreeSteps + kMaxStepsAByte * text_.size();
+}
+
+bool Acceptor::is_spent(uint64_t n_steps) {
+  n_steps_ += n_steps;
+  if (n_steps_ > max_steps_) give_up("The grammar takes too long here.");
+  if (stacks_.n_nodes() > kMaxNodes) give_up("The grammar takes too much memory here.");
+  return !gave_up_.empty();
 }
 
 void Acceptor::give_up(std::string why) {

@@ -102,15 +102,16 @@ class Acceptor {
   bool scan(Version& version, uint16_t external_lex_state, Versions& versions, bool is_whole);
   bool is_inside_brackets(Stack stack);
   void start_lexing(Version& version, uint16_t lex_state) const;
-  bool lex(Version& version, bool is_whole) const;
+  bool lex(Version& version, bool is_whole);
+  bool read_lexeme(Version& version, bool is_whole) const;
   Symbol keyword_or(Symbol word, const Version& version) const;
   void shift(const Version& version, Symbol symbol, uint32_t end, ScannerState scanner, bool is_keyword,
              Versions& versions);
   void end_extra(const Version& version, Versions& versions);
   Stack reduce(Stack stack, const ParseAction& action);
-  bool policy_allows(Stack stack, Symbol before, Symbol symbol) const;
+  bool policy_allows(Stack stack, Symbol before, Symbol symbol);
   bool can_take(const Version& version, Symbol symbol);
-  bool can_shift(Stack stack, Symbol symbol, int depth = 0);
+  bool can_shift(Stack stack, Symbol symbol);
   bool is_viable(const Versions& versions, int depth = 0);
   bool is_viable(const Version& version, int depth);
   bool is_viable_after(const Version& version, int depth);
@@ -119,6 +120,9 @@ class Acceptor {
   bool may_become(const Version& version);
   bool may_become_word(const Version& version);
   void add(const Version& version, Versions& versions);
+  void start_watch();
+  // Counts, and tells whether that is more than one call may take: then everything is allowed.
+  bool is_spent(uint64_t n_steps);
   void give_up(std::string why);
 
   std::shared_ptr<const Grammar> grammar_;
@@ -138,6 +142,7 @@ class Acceptor {
   bool is_accepted_ = false;  // some parse took the end of the text
   uint32_t refused_at_ = 0;
   uint64_t n_steps_ = 0;
+  uint64_t max_steps_ = 0;
   std::string gave_up_;
 };
 

@@ -66,6 +66,12 @@ class BoundAcceptor {
   Acceptor acceptor_;
 };
 
+void check_places(const nb::bytes& text, uint32_t begin, uint32_t at) {
+  if (begin > at || at > text.size())
+    throw std::invalid_argument("The places " + std::to_string(begin) + " and " + std::to_string(at) +
+                                " are not in order in a text of " + std::to_string(text.size()) + " bytes.");
+}
+
 std::vector<std::string> names(const Grammar& grammar, const std::vector<Symbol>& symbols) {
   std::vector<std::string> names;
   for (Symbol symbol : symbols) names.emplace_back(grammar.language.symbol_name(symbol));
@@ -82,6 +88,7 @@ Said scan_with_model(const std::string& name, const std::vector<bool>& valid, co
                      bool is_outside_brackets) {
   const ScannerModel* model = scanner_model(name);
   if (!model) throw std::invalid_argument("No scanner is called " + name + ".");
+  check_places(text, position, static_cast<uint32_t>(text.size()));
   bool flags[kMaxTokens] = {};
   std::copy_n(valid.begin(), std::min(valid.size(), kMaxTokens), flags);
   const ScannerModel::Answer answer = model->scan(
@@ -93,6 +100,7 @@ Said scan_with_model(const std::string& name, const std::vector<bool>& valid, co
 
 Said scan_with_grammar(const BoundGrammar& grammar, const std::vector<bool>& valid, const nb::bytes& memory,
                        const nb::bytes& text, uint32_t position, bool is_whole) {
+  check_places(text, position, static_cast<uint32_t>(text.size()));
   bool flags[kMaxTokens] = {};
   std::copy_n(valid.begin(), std::min(valid.size(), kMaxTokens), flags);
   ExternalScanner scanner(grammar.get()->language);
@@ -163,12 +171,14 @@ void bind(nb::module_& m) {
   m.def(
       "outline",
       [](const nb::bytes& text, uint32_t begin, uint32_t at, const LexicalRules& rules) {
+        check_places(text, begin, at);
         return outline(view(text), begin, at, rules);
       },
       "text"_a, "begin"_a, "at"_a, "rules"_a);
   m.def(
       "statement_end",
       [](const nb::bytes& text, uint32_t start, uint32_t at, uint32_t n_scopes, const LexicalRules& rules) {
+        check_places(text, start, at);
         return statement_end(view(text), start, at, n_scopes, rules);
       },
       "text"_a, "start"_a, "at"_a, "n_scopes"_a, "rules"_a);
@@ -181,12 +191,14 @@ void bind(nb::module_& m) {
   m.def(
       "logical_line_end",
       [](const nb::bytes& text, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
+        check_places(text, at, at);
         return logical_line_end(view(text), at, rules, words);
       },
       "text"_a, "at"_a, "rules"_a, "words"_a);
   m.def(
       "layout",
       [](const nb::bytes& text, uint32_t begin, uint32_t at, const LexicalRules& rules, const LayoutWords& words) {
+        check_places(text, begin, at);
         return layout(view(text), begin, at, rules, words);
       },
       "text"_a, "begin"_a, "at"_a, "rules"_a, "words"_a);

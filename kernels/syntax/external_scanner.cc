@@ -97,7 +97,7 @@ ExternalScanner::Answer ExternalScanner::scan(const Question& question, std::str
   if (model_) {
     const ScannerModel::Answer found =
         model_->scan({valid, memory, text, question.position, question.is_whole, question.is_strict,
-                      question.is_statement_start, question.is_outside_brackets});
+                      question.is_statement_start, question.is_outside_brackets, &answer.n_read});
     answer.is_undecided = found.is_undecided;
     answer.possible = found.possible;
     answer.may_decline = found.may_decline;

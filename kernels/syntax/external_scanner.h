@@ -49,6 +49,7 @@ class ExternalScanner {
     Symbol symbol = kNoSymbol;
     uint32_t end = 0;
     ScannerState state = kFresh;
+    uint64_t n_read = 0;  // bytes that were looked at, by a model
   };
   Answer scan(const Question& question, std::string_view text);
 

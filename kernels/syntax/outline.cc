@@ -10,6 +10,8 @@ namespace {
 
 constexpr size_t kMaxStarts = 32;
 constexpr size_t kMaxScopes = 512;
+constexpr uint32_t kMaxRegexBytes = 1000;  // a longer one is a division
+constexpr size_t kMaxRawOpening = 19;      // R, quote, delimiter and bracket
 
 bool is_word(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -114,15 +116,16 @@ class Reader {
   }
 
   uint32_t over_raw_string(uint32_t at) const {
-    const size_t open = text_.find('(', at);
-    if (open == std::string_view::npos || open - at > 18) return at + 1;
-    const std::string close = ")" + std::string(text_.substr(at + 2, open - at - 2)) + "\"";
-    return after(close, static_cast<uint32_t>(open + 1));
+    const size_t open = text_.substr(at, kMaxRawOpening).find('(');
+    if (open == std::string_view::npos) return at + 1;
+    const std::string close = ")" + std::string(text_.substr(at + 2, open - 2)) + "\"";
+    return after(close, static_cast<uint32_t>(at + open + 1));
   }
 
   uint32_t over_regex(uint32_t at) const {
     bool is_in_class = false;
-    for (uint32_t i = at + 1; i < text_.size() && text_[i] != '\n'; ++i) {
+    const auto end = static_cast<uint32_t>(std::min<size_t>(text_.size(), size_t{at} + kMaxRegexBytes));
+    for (uint32_t i = at + 1; i < end && text_[i] != '\n'; ++i) {
       if (text_[i] == '\\')
         ++i;
       else if (text_[i] == '[')
@@ -331,10 +334,11 @@ uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, uint3
     }
     if (c == '{' || c == '(' || c == '[') open.push_back(c);
     if (c == '}' || c == ')' || c == ']') {
+      const size_t outermost = open.size() - std::min(open.size(), kMaxScopes);
       size_t match = open.size();
-      while (match > 0 && closer_of(open[match - 1]) != c) --match;
-      if (match == 0 && i >= at && n_scopes-- == 0) return i;
-      if (match > 0) open.resize(match - 1);
+      while (match > outermost && closer_of(open[match - 1]) != c) --match;
+      if (match == outermost && i >= at && n_scopes-- == 0) return i;
+      if (match > outermost) open.resize(match - 1);
     }
     ++i;
     if (is_blank(c) || c == '\n') continue;

@@ -34,6 +34,7 @@ class ScannerModel {
     bool is_strict;                    // refuse what the language does, even where the scanner takes it
     bool is_statement_start;           // the token before, comments left out, was a layout token, or there is none
     bool is_outside_brackets = false;  // known to the parser alone: without it, no line end is refused as a stray one
+    uint64_t* n_read = nullptr;        // grows by the bytes that are looked at
   };
 
   struct Answer {

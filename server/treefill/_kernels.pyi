@@ -221,7 +221,10 @@ class Layout:
     def current(self) -> int: ...
 
 def outline(text: bytes, begin: int, at: int, rules: LexicalRules) -> list[Scope]:
-    """The scopes round byte `at`, from the file itself to the innermost, read from byte `begin` on."""
+    """The scopes round byte `at`, from the file itself to the innermost, read from byte `begin` on.
+
+    Raises `ValueError` for places outside of the text, as its neighbours do.
+    """
 
 def statement_end(text: bytes, start: int, at: int, n_scopes: int, rules: LexicalRules) -> int:
     """Where the statement that begins at `start` ends, at `at` or after it, so many closing brackets of scopes on."""

@@ -13,7 +13,7 @@ def test_the_stub_and_the_module_agree() -> None:
     tree = ast.parse(STUB.read_text(encoding="utf-8"))
     definitions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     members = {
-        node.name: {member.name for member in node.body if isinstance(member, ast.FunctionDef)}
+        node.name: {name for member in node.body if (name := name_of(member))}
         for node in definitions
         if isinstance(node, ast.ClassDef)
     }
@@ -24,3 +24,10 @@ def test_the_stub_and_the_module_agree() -> None:
     for name, stubbed in members.items():
         real = {member for member in vars(getattr(_kernels, name)) if not member.startswith("_")}
         assert stubbed - {"__init__"} == real
+
+
+def name_of(member: ast.stmt) -> str:
+    """Of a method, or of a field with its type; empty for what is neither."""
+    if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
+        return member.target.id
+    return member.name if isinstance(member, ast.FunctionDef) else ""

@@ -32,11 +32,20 @@ class Reader {
   static constexpr int32_t kUnknown = -2;
 
   explicit Reader(const ScannerModel::Question& question)
-      : text_(question.text), at_(question.position), is_whole_(question.is_whole) {
+      : text_(question.text),
+        from_(question.position),
+        at_(from_),
+        is_whole_(question.is_whole),
+        n_read_(question.n_read) {
     constexpr int32_t kByteOrderMark = 0xFEFF;  // left out where the text begins with it, as tree-sitter does
     look();
     if (at_ == 0 && next_ == kByteOrderMark) advance();
   }
+  ~Reader() {
+    if (n_read_) *n_read_ += at_ - from_;
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
 
   // The character that comes next: -1 where the bytes are no UTF-8, 0 at the end of a whole text (or a NUL in it).
   int32_t next() const { return next_; }
@@ -76,10 +85,12 @@ class Reader {
   }
 
   std::string_view text_;
+  uint32_t from_;
   uint32_t at_;
   int32_t next_ = 0;
   uint8_t length_ = 0;
   bool is_whole_;
+  uint64_t* n_read_;
 };
 
 // White space as the scanners see it, who ask the C library, and so does this beyond ASCII: what is there depends on

@@ -1,8 +1,8 @@
 """Fills holes through the product's own journey and lets each problem's tests judge the result.
 
 Every arm is a policy of the prompt's anchor, as `lines-3`, or that with a check of syntax, as `lines-3:off`, and sees
-the same holes. The tests run beside the decoding, one at a time; a row comes out as soon as its verdict is known, in the
-order of the holes.
+the same holes. The tests run beside the decoding, one at a time; a row comes out as soon as its verdict is known, in
+the order of the holes.
 """
 
 from collections import deque

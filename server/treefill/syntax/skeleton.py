@@ -19,6 +19,7 @@ from itertools import pairwise
 
 from treefill import _kernels
 from treefill.syntax.languages import Language, Layout
+from treefill.syntax.parse import encoded
 
 LOOK_BACK_CHARS = 200_000
 LOOK_AHEAD_CHARS = 60_000
@@ -66,8 +67,8 @@ class Skeleton:
 def skeleton_at(text: str, offset: int, language: Language) -> Skeleton:
     """The skeleton of `text` for a cursor at `offset`, in code points."""
     begin = _line_start(text, max(0, offset - LOOK_BACK_CHARS), offset)
-    before = text[begin:offset].encode()
-    after = text[offset : offset + LOOK_AHEAD_CHARS].encode()
+    before = encoded(text[begin:offset])
+    after = encoded(text[offset : offset + LOOK_AHEAD_CHARS])
     if language.layout is Layout.INDENTATION:
         return _by_layout(before, after, language)
     is_all = begin == 0 and offset + LOOK_AHEAD_CHARS >= len(text)
@@ -100,7 +101,8 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
             if inner.body - MAX_BEGINNING_BYTES <= start <= inner.opened_at
         ]
         line_start = before.rfind(b"\n", 0, inner.opened_at) + 1
-        places = [*reversed(starts[-N_STARTS:]), line_start]
+        lines = [line_start] if inner.body - line_start <= MAX_BEGINNING_BYTES else []
+        places = [*reversed(starts[-N_STARTS:]), *lines]
         readings = _readings((before[start : inner.body] for start in places), language)
         if inner.opener == "#":
             beginnings.append((before[inner.opened_at : inner.body], b""))
@@ -142,7 +144,8 @@ def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) 
     if not words:
         return scope.starts
     goes_on = re.compile(rf"\s*(?:{'|'.join(words)})\b".encode())
-    return [start for start in scope.starts if start == scope.body or not goes_on.match(before, start)]
+    starts = [start for start in scope.starts if start == scope.body or not goes_on.match(before, start)]
+    return starts or scope.starts[:1]  # only so many are known
 
 
 def _readings(texts: Iterable[bytes], language: Language) -> list[bytes]:
