@@ -52,7 +52,7 @@ class Front:
             ask=lambda _peer, ask: self.asked.append(ask),
             cancel=lambda _peer, ask_id: self.cancelled.append(ask_id),
             leave=lambda _peer: self._leave(),
-            prepare=self.prepared.append,
+            prepare=lambda language, _path: self.prepared.append(language),
         )
 
     def _leave(self) -> None:

@@ -55,8 +55,8 @@ def test_one_that_fails_is_a_line_in_the_log_and_the_next_is_prepared(
         prepared.append(language_id)
 
     preparer = Preparer(prepare)
-    preparer.want("klingon")
-    preparer.want("python")
+    preparer.want("klingon", "a.kl")
+    preparer.want("python", "a.py")
     deadline = time.monotonic() + LIMIT_S
     while not prepared and time.monotonic() < deadline:
         time.sleep(0.002)
@@ -70,7 +70,7 @@ def test_after_closing_nothing_is_begun() -> None:
     prepared: list[str] = []
     preparer = Preparer(prepared.append)
     preparer.close()
-    preparer.want("python")
+    preparer.want("python", "a.py")
 
     assert prepared == []
 

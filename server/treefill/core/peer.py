@@ -46,9 +46,9 @@ class Peer:
         ask: Callable[["Peer", Ask], None],
         cancel: Callable[["Peer", int], None],
         leave: Callable[["Peer"], None],
-        prepare: Callable[[str], None],
+        prepare: Callable[[str, str], None],
     ) -> None:
-        """`prepare` is told the language of each document that is opened."""
+        """`prepare` is told of each document that is opened: its language as its editor names it, and its path."""
         self.send = send
         self._ask = ask
         self._cancel = cancel
@@ -66,7 +66,7 @@ class Peer:
             case Open(uri, path, language, version, text):
                 self._opened[uri] = replace(message, text="")
                 self._buffers.open(uri, language, version, text)
-                self._prepare(language_in_editor(language, path).id)
+                self._prepare(language, path)
             case Edits():
                 self._edit(message)
             case Close(uri):

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
 
+from treefill.syntax.languages import language_in_editor
+
 log = logging.getLogger(__name__)
 
 
@@ -13,17 +15,16 @@ class Preparer:
 
     def __init__(self, prepare: Callable[[str], None]) -> None:
         self._prepare = prepare
-        self._wanted: set[str] = set()
-        self._queue: SimpleQueue[str | None] = SimpleQueue()
+        self._begun: set[str] = set()
+        self._queue: SimpleQueue[tuple[str, str] | None] = SimpleQueue()
         self._thread: Thread | None = None
         self._is_closing = False
 
-    def want(self, language_id: str) -> None:
-        """Have the language prepared, if it is not yet. Returns at once."""
-        if language_id in self._wanted or self._is_closing:
+    def want(self, language: str, path: str) -> None:
+        """Have a document's language prepared, if it is not yet, by its editor's name for it. Returns at once."""
+        if self._is_closing:
             return
-        self._wanted.add(language_id)
-        self._queue.put(language_id)
+        self._queue.put((language, path))
         if self._thread is None:
             self._thread = Thread(target=self._work_off, name="treefill-prepare", daemon=True)
             self._thread.start()
@@ -36,7 +37,11 @@ class Preparer:
             self._thread.join()
 
     def _work_off(self) -> None:
-        while (language_id := self._queue.get()) is not None and not self._is_closing:
+        while (document := self._queue.get()) is not None and not self._is_closing:
+            language_id = language_in_editor(*document).id  # the first time it reads files
+            if language_id in self._begun:
+                continue
+            self._begun.add(language_id)
             try:
                 self._prepare(language_id)
             except Exception as error:  # a completion that needs it will say so itself
