@@ -150,7 +150,9 @@ def make_service(
     """
     from treefill.completion import prepare
     from treefill.core.service import Service
+    from treefill.syntax.lexers import LEXERS
 
+    LEXERS.folder = settings.cache_dir / "grammars"
     return Service(
         (lambda _tell: open_engine())
         if open_engine

@@ -8,6 +8,7 @@ written costs nothing but the time.
 
 import os
 import tempfile
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +17,16 @@ import xxhash
 from treefill import _kernels
 from treefill.syntax.grammars import LoadedGrammar
 
+
+@dataclass(slots=True)
+class Keeping:
+    """Where this process keeps lexers."""
+
+    folder: Path | None = None
+    """None keeps them nowhere; whoever builds the process sets it before a grammar is asked for."""
+
+
+LEXERS = Keeping()
 FORMAT = 1
 """Of the files; another one is not looked at."""
 N_CHECKSUM = 16

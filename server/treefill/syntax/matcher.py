@@ -11,6 +11,7 @@ from treefill import _kernels
 from treefill.syntax.dialect import dialect_of
 from treefill.syntax.grammars import LoadedGrammar, load
 from treefill.syntax.languages import Grammar, Language
+from treefill.syntax.lexers import LEXERS, grammar_with_lexers
 from treefill.syntax.once import once
 from treefill.syntax.skeleton import Skeleton, skeleton_at
 
@@ -200,7 +201,7 @@ def _matcher(acceptor: _kernels.Acceptor, skeleton: Skeleton, ends: tuple[bytes,
 @once
 def tables(loaded: LoadedGrammar) -> _kernels.Grammar:
     """The grammar's tables as the acceptor reads them, with what the language refuses beyond them."""
-    return _kernels.Grammar(loaded.capsule, policy_of(loaded.grammar), loaded.grammar.scanner_model)
+    return grammar_with_lexers(loaded, policy_of(loaded.grammar), LEXERS.folder)
 
 
 def policy_of(grammar: Grammar) -> _kernels.Policy:
