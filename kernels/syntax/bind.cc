@@ -37,7 +37,7 @@ class BoundGrammar {
     auto* tables = static_cast<const TSLanguage*>(PyCapsule_GetPointer(capsule_.ptr(), "tree_sitter.Language"));
     if (!tables) throw nb::python_error();
     std::vector<uint32_t> words(kept.size() / sizeof(uint32_t));
-    std::memcpy(words.data(), kept.c_str(), words.size() * sizeof(uint32_t));
+    if (!words.empty()) std::memcpy(words.data(), kept.c_str(), words.size() * sizeof(uint32_t));
     nb::gil_scoped_release no_gil;
     grammar_ = std::make_shared<const Grammar>(tables, policy, scanner_model, words);
   }

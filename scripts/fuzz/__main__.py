@@ -39,7 +39,7 @@ MAX_SHRINK_S = 60
 N_LEAK_CASES = 60
 MAX_LEAK_BYTES = 4_096
 """Python's own objects come and go."""
-LEAK_OPTIONS = "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0"
+ASAN_OPTIONS = "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0"
 
 
 def main() -> int:
@@ -111,17 +111,23 @@ def _run(language: str, options: argparse.Namespace, *more: str) -> subprocess.C
     environment = dict(os.environ)
     if options.module:
         command += ["--module", str(options.module)]
-        compiler = ("g++", "-print-file-name=libasan.so")
-        library = subprocess.run(compiler, check=True, capture_output=True, text=True).stdout.strip()
+        # The second one's exceptions are watched by the first only where it is there from the beginning.
+        preloaded = " ".join(map(_library, ("libasan.so", "libstdc++.so.6")))
         environment |= {
-            "LD_PRELOAD": library,
-            "ASAN_OPTIONS": LEAK_OPTIONS,
+            "LD_PRELOAD": preloaded,
+            "ASAN_OPTIONS": ASAN_OPTIONS,
             "UBSAN_OPTIONS": "print_stacktrace=1",
         }
     command += [] if more else ["--worker"]
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, errors="replace", check=False
     )
+
+
+def _library(name: str) -> str:
+    """Where the compiler has it."""
+    found = subprocess.run(("g++", f"-print-file-name={name}"), check=True, capture_output=True, text=True)
+    return found.stdout.strip()
 
 
 def _work(options: argparse.Namespace) -> int:
