@@ -339,6 +339,7 @@ std::vector<std::string> instruction_set_names() {
 
 NB_MODULE(_kernels, m) {
   using namespace treefill;
+  nb::set_leak_warnings(false);  // grammars are kept for the life of the process, and outlive the module's count
 #if defined(__unix__) || defined(__APPLE__)
   pthread_atfork(nullptr, nullptr, [] { shared = new SharedPool; });
 #endif
