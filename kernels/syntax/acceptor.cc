@@ -20,10 +20,6 @@ constexpr uint64_t kWalkedAStep = 16;     // bytes that are read, or states of a
 constexpr int32_t kByteOrderMark = 0xFEFF;
 constexpr int kMaxReLexings = 8;  // of one open lexeme, each time from an earlier end
 
-}  // namespace
-
-namespace {
-
 // What was kept of the first lexer comes after its length, that of the keywords behind it.
 std::span<const uint32_t> lexers_part(std::span<const uint32_t> kept) {
   if (!kept.empty() && kept.front() >= kept.size()) throw std::runtime_error("what was kept of the lexer is damaged");
@@ -46,6 +42,8 @@ Grammar::Grammar(const TSLanguage* tables, const PolicyText& policy_text, std::s
                    : nullptr),
       policy(language, policy_text),
       model(scanner_model(model_name)) {
+  if (language.external_token_count() > 8 * sizeof(ExternalSet))
+    throw std::invalid_argument("The grammar has more external tokens than can be followed.");
   for (uint32_t state = 0; state < language.state_count(); ++state) {
     const uint16_t lex_state = language.lex_mode(static_cast<StateId>(state)).lex_state;
     if (lex_state != kNoLexing && lex_state >= lexer.n_numbers())
@@ -85,7 +83,17 @@ bool Acceptor::on_trial(std::string_view more, size_t n_back, Judge judge) {
   text_.replace(length, std::string::npos, more);
   const bool verdict = judge(versions);
   text_.replace(length, std::string::npos, left_out);
-  return verdict || !gave_up_.empty();
+  if (gave_up_.empty()) return verdict;
+  take_up_again();
+  return true;
+}
+
+// What was given up for a text that is gone is no reason to allow everything after another; unless memory is the
+// reason.
+void Acceptor::take_up_again() {
+  if (stacks_.n_nodes() > kMaxNodes) return;
+  gave_up_.clear();
+  can_shift_.clear();  // a search that was broken off has left stacks in it as dead ends that are none
 }
 
 bool Acceptor::allows(std::string_view more, size_t n_back) {
@@ -102,7 +110,7 @@ bool Acceptor::accepts_whole(std::string_view rest, size_t n_back) {
 }
 
 bool Acceptor::accept(std::string_view more) {
-  saved_.push_back({text_.size(), versions_, refused_at_});
+  saved_.push_back({text_.size(), versions_, refused_at_, !gave_up_.empty()});
   text_.append(more);
   const bool is_allowed = take(versions_);
   if (!is_allowed) versions_.clear();
@@ -114,6 +122,7 @@ void Acceptor::rollback(size_t n) {
     text_.resize(saved_.back().length);
     versions_ = std::move(saved_.back().versions);
     refused_at_ = saved_.back().refused_at;
+    if (!saved_.back().had_given_up && !gave_up_.empty()) take_up_again();
     saved_.pop_back();
   }
 }

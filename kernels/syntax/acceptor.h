@@ -124,6 +124,7 @@ class Acceptor {
   // Counts, and tells whether that is more than one call may take: then everything is allowed.
   bool is_spent(uint64_t n_steps);
   void give_up(std::string why);
+  void take_up_again();
 
   std::shared_ptr<const Grammar> grammar_;
   const Language& language_;
@@ -135,6 +136,7 @@ class Acceptor {
     size_t length;
     Versions versions;
     uint32_t refused_at;
+    bool had_given_up;
   };
   std::vector<Saved> saved_;
   std::unordered_set<Stack> known_outside_;

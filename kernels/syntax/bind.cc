@@ -101,6 +101,10 @@ Said scan_with_model(const std::string& name, const std::vector<bool>& valid, co
 Said scan_with_grammar(const BoundGrammar& grammar, const std::vector<bool>& valid, const nb::bytes& memory,
                        const nb::bytes& text, uint32_t position, bool is_whole) {
   check_places(text, position, static_cast<uint32_t>(text.size()));
+  const Language& language = grammar.get()->language;
+  if (!language.has_scanner() || valid.size() != language.external_token_count())
+    throw std::invalid_argument("The grammar's scanner has " + std::to_string(language.external_token_count()) +
+                                " tokens, not " + std::to_string(valid.size()) + ".");
   bool flags[kMaxTokens] = {};
   std::copy_n(valid.begin(), std::min(valid.size(), kMaxTokens), flags);
   ExternalScanner scanner(grammar.get()->language);

@@ -63,8 +63,6 @@ class ExternalScanner {
   // The same with any set of tokens and any memory.
   Reply ask(const bool* valid, std::string_view memory, std::string_view text, uint32_t position, bool is_whole);
 
-  const std::string& memory(ScannerState state) const { return memories_[state]; }
-
  private:
   Answer with_token(Answer answer, const Question& question, bool found, uint8_t token, uint32_t end,
                     const std::string& memory);

@@ -87,7 +87,6 @@ uint32_t Language::symbol_count() const { return tables_->symbol_count; }
 uint32_t Language::state_count() const { return tables_->state_count; }
 uint32_t Language::external_token_count() const { return tables_->external_token_count; }
 const char* Language::symbol_name(Symbol symbol) const { return tables_->symbol_names[symbol]; }
-bool Language::is_named(Symbol symbol) const { return tables_->symbol_metadata[symbol].named; }
 LexFunction Language::lex_function() const { return tables_->lex_fn; }
 LexFunction Language::keyword_lex_function() const { return tables_->keyword_lex_fn; }
 bool Language::has_scanner() const { return tables_->external_token_count > 0 && tables_->external_scanner.scan; }

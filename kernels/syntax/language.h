@@ -90,7 +90,6 @@ class Language {
   uint32_t state_count() const;
   uint32_t external_token_count() const;
   const char* symbol_name(Symbol symbol) const;
-  bool is_named(Symbol symbol) const;
 
   // What may be done with a terminal in a state, in tree-sitter's order; empty where it is an error.
   std::span<const ParseAction> actions(StateId state, Symbol terminal) const {

@@ -161,7 +161,7 @@ def make_service(
         request_limit_s=settings.request_limit_s,
         unload_after_s=60 * settings.unload_after_minutes,
         on_hang=on_hang or (lambda: os._exit(70)),
-        prepare=prepare,
+        prepare=prepare if settings.syntax == "full" else lambda _language: None,
     )
 
 

@@ -87,3 +87,12 @@ def test_a_folder_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     assert _kernels.Acceptor(make("json", tmp_path / "file")).accepts_whole(TEXTS["json"])
+
+
+def test_what_is_left_of_an_older_library_goes(tmp_path: Path) -> None:
+    older = tmp_path / "json-0123-1.lexers"
+    older.write_bytes(b"old")
+    make("json", tmp_path)
+
+    assert not older.exists()
+    assert len(list(tmp_path.iterdir())) == 1

@@ -4,6 +4,8 @@ Of what is said there: `+` it may come and the document is whole with it, `~` it
 `-` it may not come. A line that begins a block may end there, since its body is written next.
 """
 
+from dataclasses import replace
+
 import pytest
 from treefill.completion.notebook import code_of
 from treefill.errors import GrammarError
@@ -450,3 +452,36 @@ def test_lines_that_speak_to_a_notebook_are_no_code(cell: str, said: str, expect
     assert isinstance(guard, Matcher)
     is_allowed = guard.allows(said.encode())
     assert (is_allowed, is_allowed and guard.may_end(said.encode())) == (expected != "-", expected == "+")
+
+
+@pytest.mark.parametrize(
+    ("buffer", "said"),
+    [
+        ("x = ‸", "1  # note:"),
+        ("x = ‸\n", "1  # note:"),
+        ("if x‸\n", ":  # why"),
+        ('df = f(\n    {"a": 1},\n    ‸\n)', "b"),
+        ('x = {\n "a": 1,\n "b": ‸\n}', "2"),
+        ("foo(‸\n    1)", ""),
+        ("x = ‸\n    1,\n]", "["),
+    ],
+)
+def test_a_python_file_need_not_end_with_a_line_end(buffer: str, said: str) -> None:
+    assert at(buffer).may_end(said.encode())
+
+
+def test_what_was_only_tried_switches_nothing_off() -> None:
+    guard = at("‸", "typescript")
+    guard.allows(b"(a," * 200)
+
+    assert not guard.allows(b") ) )")
+    assert not guard.gave_up
+
+
+def test_a_language_whose_layout_nobody_has_described_is_out_of_reach() -> None:
+    python = language_by_id("python")
+    bare = replace(python, skeleton=replace(python.skeleton, fillers=(), stand_ins=()))
+    found = matcher_at("x = ", 4, bare)
+
+    assert isinstance(found, OutOfReach)
+    assert "not known" in found.reason

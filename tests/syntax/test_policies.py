@@ -102,3 +102,18 @@ def test_a_number_of_json_is_fine(number: str) -> None:
 @pytest.mark.parametrize("number", ["1.", "1.e5"])
 def test_a_number_of_javascript_is_not(number: str) -> None:
     assert complaint('{"a": ‸}', number, "json") == "a number is not one of JSON's"
+
+
+@pytest.mark.parametrize(
+    ("buffer", "said"),
+    [
+        ("x = 1  ‸\ny = 2\n", "# note:"),
+        ("def f():\n    x = 1\n    ‸\n    return x\n", "# The rest:"),
+        ("x = 1\r\n‸\r\ny = 2\r\n", "# The rest:"),
+        ("‸\n", "if x:  # why"),
+        ("def f():\n    ‸\n    return 1\n", "for x in y:"),
+    ],
+)
+def test_a_colon_at_a_lines_end_is_no_fault(buffer: str, said: str) -> None:
+    """A comment's is nothing, and below a block's head the body is still to come."""
+    assert complaint(buffer, said, "python") == ""

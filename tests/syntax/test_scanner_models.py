@@ -18,6 +18,7 @@ from typing import NamedTuple
 import pytest
 import tree_sitter_cpp
 import tree_sitter_javascript
+import tree_sitter_json
 import tree_sitter_postgres
 import tree_sitter_python
 import tree_sitter_sql
@@ -342,3 +343,9 @@ def memory_of(columns: list[int]) -> bytes:
 @cache
 def python_grammar() -> Grammar:
     return Grammar(tree_sitter_python.language())
+
+
+def test_a_grammar_without_that_scanner_says_so() -> None:
+    json = Grammar(tree_sitter_json.language())
+    with pytest.raises(ValueError, match="has 0 tokens"):
+        scan_with_grammar(json, [True], b"", b"x", 0, True)

@@ -35,3 +35,13 @@ def test_where_nothing_begins_in_column_0_lines_do() -> None:
 
 def test_a_file_of_one_line_is_cut_nowhere_but_at_its_ends() -> None:
     assert window_of("x" * 1_000_000, 500_000) == (0, 1_000_000)
+
+
+def test_line_endings_change_no_window() -> None:
+    start, end = window_of(LARGE, 700_000)
+    with_returns = LARGE.replace("\n", "\r\n")
+    at = len(LARGE[:700_000].replace("\n", "\r\n"))
+    starts = with_returns[slice(*window_of(with_returns, at))]
+
+    assert LARGE[start:end].startswith("def")
+    assert starts.startswith("def")

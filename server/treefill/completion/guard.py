@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from treefill.syntax.languages import language_by_id
 
 if TYPE_CHECKING:
     from treefill.syntax.matcher import Matcher
+
+log = logging.getLogger(__name__)
 
 N_REMEMBERED_ENDS = 256
 
@@ -55,7 +58,10 @@ def guard_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded
         )
     except GrammarError as error:
         return Guarded(reason=str(error))
-    except Exception as error:
+    except Exception as error:  # a completion does not fail because nobody stands guard
+        log.warning(
+            "The grammar could not be asked (%s).", type(error).__name__
+        )  # its text may quote the user's
         return Guarded(reason=f"The grammar could not be asked ({type(error).__name__}).")
     if isinstance(found, OutOfReach):
         return Guarded(reason=found.reason)

@@ -1,13 +1,15 @@
 """The last word on what is to be suggested: with it in place, the document must parse as well as before.
 
-A text that brings new faults is cut back to the longest part that brings none, first at the ends of its lines, then at
-the ends of words; where nothing is left, nothing is suggested. What can't be checked is suggested as
+A text that brings new faults is cut back to the longest part that brings none, at the end of a line or a word; where
+nothing is left, nothing is suggested. What can't be checked is suggested as
 it is: an unknown language, a file that the parser must not see, no time. Parsers and their rules are `syntax`'s.
 """
 
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from treefill.completion.notebook import code_of
 from treefill.completion.postprocess import Drop, Item
@@ -16,6 +18,8 @@ from treefill.completion.scan import BEFORE_TEXT, scan
 from treefill.completion.situation import Situation
 from treefill.completion.stop import MayEnd, anywhere
 from treefill.syntax.baseline import Baseline, Verdict
+
+log = logging.getLogger(__name__)
 
 MAX_LINE_CUTS = 16
 MAX_WORD_CUTS = 24
@@ -34,6 +38,7 @@ def last_word(
     try:
         return _checked(item, request, situation, may_end)
     except Exception as error:  # a completion does not fail because its check does
+        log.warning("The check of syntax failed (%s).", type(error).__name__)  # its text may quote the user's
         sentence = f"The check failed ({type(error).__name__})."
         return item, SyntaxFinding(unchecked=sentence)
 
@@ -75,7 +80,7 @@ def _likeliest(cuts: list[Item], may_end: MayEnd) -> list[Item]:
     n_ordered = MAX_LINE_CUTS + MAX_WORD_CUTS
     if may_end is anywhere:
         return cuts[:n_ordered]
-    whole = [cut for cut in cuts[n_ordered:] if may_end(cut.text)][:MAX_WHOLE_CUTS]
+    whole = islice((cut for cut in cuts[n_ordered:] if may_end(cut.text)), MAX_WHOLE_CUTS)
     return sorted([*cuts[:n_ordered], *whole], key=lambda cut: -len(cut.text))
 
 

@@ -117,4 +117,5 @@ def _options(request: CompletionRequest) -> tuple[object, ...]:
         request.anchor_policy,
         request.budgets,
         request.check,
+        request.grammars,
     )

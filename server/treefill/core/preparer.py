@@ -38,11 +38,11 @@ class Preparer:
 
     def _work_off(self) -> None:
         while (document := self._queue.get()) is not None and not self._is_closing:
-            language_id = language_in_editor(*document).id  # the first time it reads files
-            if language_id in self._begun:
-                continue
-            self._begun.add(language_id)
             try:
+                language_id = language_in_editor(*document).id  # the first time it reads files
+                if language_id in self._begun:
+                    continue
+                self._begun.add(language_id)
                 self._prepare(language_id)
             except Exception as error:  # a completion that needs it will say so itself
-                log.info("Nothing was prepared for %s (%s).", language_id, type(error).__name__)
+                log.info("Nothing was prepared for %s (%s).", document[0], type(error).__name__)

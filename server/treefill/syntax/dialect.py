@@ -6,6 +6,7 @@ A statement is parsed once, so the next keystroke costs nothing.
 
 import re
 from functools import lru_cache
+from time import perf_counter
 
 from treefill.errors import GrammarError
 from treefill.syntax.grammars import load
@@ -15,10 +16,14 @@ from treefill.syntax.parse import encoded, parse
 
 MAX_CHARS = 24_000
 MAX_STATEMENTS = 40
+TIME_LIMIT_S = 0.15
+"""So much longer at most; what was parsed is remembered, so the next keystroke goes on from there."""
 MAX_STATEMENT_CHARS = 4_000
 """Longer ones are mostly data, and all grammars parse them alike."""
 _PIECE = re.compile(
-    r"--[^\n]*|/\*.*?\*/|'[^']*'|\"[^\"]*\"|`[^`]*`|(\$\w*\$).*?\1|;|[^;'\"`$/-]+|.", re.DOTALL
+    r"--[^\n]*|/\*(?:.*?\*/|.*\Z)|'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)|`[^`]*(?:`|\Z)|(\$\w*\$)(?:.*?\1|.*\Z)"
+    r"|;|[^;'\"`$/-]+|.",
+    re.DOTALL,
 )
 
 
@@ -33,12 +38,19 @@ def dialect_of(language: Language, text: str, offset: int, wanted: str | None = 
         return named
     if len(language.grammars) == 1:
         return first
-    told = statements_near(text, offset)
+    deadline_s = perf_counter() + TIME_LIMIT_S
+    n_parsed = dict.fromkeys(language.grammars, 0)
+    for statement in statements_near(text, offset):
+        if perf_counter() > deadline_s:
+            break
+        for grammar in language.grammars:
+            n_parsed[grammar] += _is_parsed(statement, grammar)
     # `max` takes the first of several that parse as many.
-    return max(language.grammars, key=lambda grammar: sum(_is_parsed(each, grammar) for each in told))
+    return max(language.grammars, key=lambda grammar: n_parsed[grammar])
 
 
-def statements_near(text: str, offset: int) -> list[str]:
+@lru_cache(maxsize=8)
+def statements_near(text: str, offset: int) -> tuple[str, ...]:
     """Whole statements around the cursor, the nearest ones; not the one that is being written."""
     start = max(0, offset - MAX_CHARS // 2)
     part = text[start : offset + MAX_CHARS // 2]
@@ -51,7 +63,7 @@ def statements_near(text: str, offset: int) -> list[str]:
         if not begin <= offset - start <= piece.end() and len(statement) <= MAX_STATEMENT_CHARS:
             found.append((abs(begin - (offset - start)), statement))
         begin = piece.end()
-    return [statement for _, statement in sorted(found)[:MAX_STATEMENTS]]
+    return tuple(statement for _, statement in sorted(found)[:MAX_STATEMENTS])
 
 
 @lru_cache(maxsize=1024)

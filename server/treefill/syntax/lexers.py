@@ -1,6 +1,6 @@
 """What was found out about a grammar's lexers, kept from one process to the next.
 
-Recovering a lexer from its compiled function takes up to half a second (`kernels/syntax/lexer_tables.h`); reading what
+Recovering a lexer from its compiled function takes up to a second (`kernels/syntax/lexer_tables.h`); reading what
 was kept takes milliseconds. A file belongs to the very library that it was recovered from, told by the hash of its
 bytes; it has a checksum, and what it says is tried on the function before it is believed. A file that cannot be read or
 written costs nothing but the time.
@@ -37,7 +37,7 @@ def grammar_with_lexers(
 ) -> _kernels.Grammar:
     """The grammar's tables with its lexers, from what `folder` keeps or anew, and then kept there."""
     model = loaded.grammar.scanner_model
-    file = folder / _file_name(loaded) if folder else None
+    file = _file_of(loaded, folder) if folder else None
     kept = _read(file) if file else b""
     if kept:
         try:
@@ -50,13 +50,17 @@ def grammar_with_lexers(
     return tables
 
 
-def _file_name(loaded: LoadedGrammar) -> str:
+def _file_of(loaded: LoadedGrammar, folder: Path) -> Path | None:
+    """Where that very library's lexers are kept; None where the library is not to be found."""
     spec = find_spec(loaded.grammar.package.replace("-", "_"))
-    parts = sorted(Path(spec.origin).parent.glob("_binding*")) if spec and spec.origin else []
     digest = xxhash.xxh3_128()
-    for part in parts:
-        digest.update(part.read_bytes())
-    return f"{loaded.name}-{digest.hexdigest()}-{FORMAT}.lexers"
+    try:
+        parts = sorted(Path(spec.origin).parent.glob("_binding*")) if spec and spec.origin else []
+        for part in parts:
+            digest.update(part.read_bytes())
+    except OSError:
+        return None
+    return folder / f"{loaded.name}-{digest.hexdigest()}-{FORMAT}.lexers" if parts else None
 
 
 def _read(file: Path) -> bytes:
@@ -71,10 +75,15 @@ def _read(file: Path) -> bytes:
 
 def _write(file: Path, kept: bytes) -> None:
     """Put it there whole or not at all; whoever reads meanwhile sees the old file or the new one."""
+    new = None
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, prefix=file.name, delete=False) as new:
             new.write(xxhash.xxh3_128_digest(kept) + kept)
         os.replace(new.name, file)
+        for older in file.parent.glob(f"{file.name.partition('-')[0]}-*.lexers"):
+            if older != file:
+                older.unlink(missing_ok=True)
     except OSError:
-        return
+        if new is not None:
+            Path(new.name).unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from itertools import islice
 from treefill import _kernels
 from treefill.syntax.dialect import dialect_of
 from treefill.syntax.grammars import LoadedGrammar, load
-from treefill.syntax.languages import Grammar, Language
+from treefill.syntax.languages import Grammar, Language, Layout
 from treefill.syntax.lexers import LEXERS, grammar_with_lexers
 from treefill.syntax.once import once
 from treefill.syntax.skeleton import Skeleton, skeleton_at
@@ -75,11 +75,12 @@ class Matcher:
 
         Where `middle` ends with what the text right of the cursor begins with, it may also stand in its place.
         """
-        middle += self._skeleton.body_for(middle)
         right = self._skeleton.right
         n_again = [n for n in range(1, min(len(right), len(middle), 8) + 1) if middle.endswith(right[:n])]
         # Written again or left out is the same, also where it closes the scope and so is no part of the rest.
-        texts = (middle, *(middle[:-n] for n in reversed(n_again)))
+        texts = [middle, *(middle[:-n] for n in reversed(n_again))]
+        if body := self._skeleton.body_for(middle):
+            texts.append(middle + body)
         return any(self._is_whole(text + rest) for text in texts for rest in self._rests)
 
     def forced(self, limit: int = 32) -> bytes:
@@ -105,15 +106,14 @@ class Matcher:
 
     def _is_measured(self, more: bytes) -> bool:
         """White space that goes on and on is grammatical nearly everywhere."""
-        if more.strip():
-            return True
-        run = more
+        run = more[: len(more) - len(more.lstrip())]
         for piece in reversed(self._written):
             run = piece[len(piece.rstrip()) :] + run
             if piece.strip():
                 break
         n_line_feeds = run.count(b"\n")
-        return n_line_feeds <= MAX_LINE_FEEDS and len(run) - n_line_feeds <= MAX_BLANK_RUN
+        n_blanks = len(run) - n_line_feeds - run.count(b"\r")
+        return n_line_feeds <= MAX_LINE_FEEDS and n_blanks <= MAX_BLANK_RUN
 
 
 def matcher_at(
@@ -128,6 +128,8 @@ def matcher_at(
     near = max(0, offset - DIALECT_CHARS)
     part = text[near : offset + DIALECT_CHARS]
     loaded = load(dialect_of(language, part, offset - near, dialect))
+    if language.layout is Layout.INDENTATION and not language.skeleton.fillers:
+        return OutOfReach(f"What a place in {language.id} hangs on is not known.")
     skeleton = skeleton_at(text, offset, language)
     if not skeleton.statements:
         return OutOfReach("The statement that the cursor is in is too long for the grammar.")
@@ -148,7 +150,7 @@ def matcher_at(
 
 
 def prepare(language: Language) -> None:
-    """Have the language's grammar ready, of several the first: its lexer takes up to half a second to recover.
+    """Have the language's grammar ready, of several the first: its lexer takes up to a second to recover.
 
     Raises `GrammarError` where it cannot be loaded.
     """

@@ -62,13 +62,15 @@ def python_reads_it(splice: Splice) -> str:
     end_after = end + len(splice.after.data) - len(splice.before.data)
     if max(end - start, end_after - start) > MAX_PYTHON_BYTES:
         return ""
-    after = _python_error(_with_body(splice.after.data[start:end_after], splice.end - start))
+    region = splice.after.data[start:end_after]
+    after = _python_error(region)
+    if after is not None and after.message.startswith("expected an indented block"):
+        after = _python_error(_with_body(region, splice.end - start))
     if after is None or (sys.version_info < (3, 12) and after.message.startswith("f-string")):
         return ""  # quotes within an f-string's braces came with Python 3.12, and the grammar knows them
     before = _python_error(splice.before.data[start:end])
     if before is None:
         return after.message
-    region = splice.after.data[start:end_after]
     first, last = _place(region, splice.start - start), _place(region, splice.end - start)
     is_old = (after.message, after.place) == (before.message, before.place) and after.place < first
     is_inside = first[0] <= after.place[0] and after.place < last and not is_old
@@ -115,8 +117,11 @@ POLICIES: dict[str, tuple[Policy, ...]] = {
 """Language id → its rules, in order."""
 
 _OPEN_END = re.compile(r"was never closed|unterminated triple-quoted|unexpected EOF")
+_HEAD_END = re.compile(rb":\s*(#.*)?$")
 _JSON_NUMBER = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_SQL_TEXT = re.compile(rb"--[^\n]*|/\*.*?\*/|'[^']*'|\"[^\"]*\"|(\$\w*\$).*?\1", re.DOTALL)
+_SQL_TEXT = re.compile(
+    rb"--[^\n]*|/\*(?:.*?\*/|.*\Z)|'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)|(\$\w*\$)(?:.*?\1|.*\Z)", re.DOTALL
+)
 _EMPTY_CLAUSE = re.compile(
     rb"\bselect\s+(?:distinct\s+)?from\b|"
     rb"\b(?:from|join|into|update)\s+(?:where|having|group\s+by|order\s+by|limit|union|set|values)\b|"
@@ -150,7 +155,7 @@ def _with_body(region: bytes, end: int) -> bytes:
     """The region with a body where what was put in ends with a block's head and the line after it: it is to come."""
     line_end = _line_end(region, end)
     head = region[_line_start(region, end) : line_end].rstrip()
-    if not head.endswith(b":") or region[end:line_end].strip():
+    if not _HEAD_END.search(head) or region[end:line_end].strip():
         return region
     indent = head[: len(head) - len(head.lstrip())]
     following = next((line for line in region[line_end:].split(b"\n") if line.strip()), b"")

@@ -58,7 +58,7 @@ class Skeleton:
 
     def body_for(self, middle: bytes) -> bytes:
         """The body that a block wants which `middle` begins at the end of its line; empty where it begins none."""
-        if not self.filler or self.right.strip() or not middle.rstrip().endswith(b":"):
+        if not self.filler or self.right.strip() or not re.search(rb":\s*(#[^\n]*)?$", middle):
             return b""
         line = (self.statements[-1] + middle).rpartition(b"\n")[2]
         return b"\n" + _deeper(line[: len(line) - len(line.lstrip())]) + self.filler
@@ -70,7 +70,9 @@ def skeleton_at(text: str, offset: int, language: Language) -> Skeleton:
     before = encoded(text[begin:offset])
     after = encoded(text[offset : offset + LOOK_AHEAD_CHARS])
     if language.layout is Layout.INDENTATION:
-        return _by_layout(before, after, language)
+        is_all = offset + LOOK_AHEAD_CHARS >= len(text)
+        lacks_line_end = is_all and not after.endswith(b"\n")  # a line that the file's end ends is one, too
+        return _by_layout(before, after + b"\n" * lacks_line_end, language)
     is_all = begin == 0 and offset + LOOK_AHEAD_CHARS >= len(text)
     return _by_brackets(before, after, language, is_all)
 
@@ -143,7 +145,7 @@ def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) 
     words = language.skeleton.continuations
     if not words:
         return scope.starts
-    goes_on = re.compile(rf"\s*(?:{'|'.join(words)})\b".encode())
+    goes_on = re.compile(rf"\s*(?:{'|'.join(map(re.escape, words))})\b".encode())
     starts = [start for start in scope.starts if start == scope.body or not goes_on.match(before, start)]
     return starts or scope.starts[:1]  # only so many are known
 

@@ -4,12 +4,16 @@ Such pieces mostly begin in column 0 after a blank line. What is cut off does no
 before and after something is put in: the faults of the cut are there both times.
 """
 
+import re
+
 MAX_WHOLE_CHARS = 120_000
 """Texts up to this length are parsed whole; the first time, that takes some 60 ms, and each keystroke some 5."""
 REACH_CHARS = 40_000
 """So far around the cursor the window reaches at least."""
 _LOOK_CHARS = 20_000
 """So much further a place to cut at is looked for."""
+_BLANK = re.compile(r"\n[ \t]*\r?\n(?=\S)")
+"""A blank line, and something in column 0 below it."""
 
 
 def window_of(text: str, offset: int) -> tuple[int, int]:
@@ -23,19 +27,10 @@ def window_of(text: str, offset: int) -> tuple[int, int]:
 
 def _start_before(text: str, at: int) -> int:
     """The last outermost line after a blank one, else the last outermost line, else the line's start."""
-    lowest = max(0, at - _LOOK_CHARS)
-    place = at
-    while (place := text.rfind("\n\n", lowest, place)) >= 0:
-        if not text[place + 2 : place + 3].isspace():
-            return place + 2
-    return text.rfind("\n", 0, at) + 1
+    places = [found.end() for found in _BLANK.finditer(text, max(0, at - _LOOK_CHARS), at)]
+    return places[-1] if places else text.rfind("\n", 0, at) + 1
 
 
 def _end_after(text: str, at: int) -> int:
-    highest = min(len(text), at + _LOOK_CHARS)
-    place = at
-    while (place := text.find("\n\n", place, highest)) >= 0:
-        if not text[place + 2 : place + 3].isspace():
-            return place + 1
-        place += 1
-    return (text.find("\n", at) + 1) or len(text)
+    found = _BLANK.search(text, at, min(len(text), at + _LOOK_CHARS))
+    return found.start() + 1 if found else (text.find("\n", at) + 1) or len(text)
