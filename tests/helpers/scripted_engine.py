@@ -1,6 +1,7 @@
 """An engine that says what the test tells it to, one piece after the other: no model, no tensor."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from treefill.engine.api import (
     CancelFlag,
@@ -22,6 +23,10 @@ QWEN_CONTROL_TOKENS = (
     "<|repo_name|>",
     "<|file_sep|>",
 )
+
+
+def _never(text: str) -> bool:
+    return False
 
 
 class ByteVocabulary:
@@ -91,7 +96,8 @@ class ScriptedEngine:
         """The next script, cut where the request's rule stops it."""
         assert request.prompt_ids, "a prompt has at least one token"
         assert len(request.prompt_ids) + request.max_new_tokens <= self.n_context, "the prompt is too long"
-        self.requests.append(request)
+        # Not with what stands guard: its tables would be kept, too.
+        self.requests.append(replace(request, guard=None, should_stop=_never))
         n_reused = self._reuse(request)
         if request.forced and not self._is_healing:
             return self._generation("", Finish.UNHEALABLE, request, n_reused, 0)

@@ -57,7 +57,9 @@ def test_a_suggestion_that_is_accepted_is_told_of_and_stored_without_its_text(
     sums = {"offered": 1, "accepted": 1, "partly_accepted": 0, "characters_accepted": len(SUGGESTION)}
     assert [{**day, "day": ""} for day in told["days"]] == [{"day": "", **sums}]
     assert told["since"] == told["days"][0]["day"]
-    assert told["languages"] == [{"language": "python", **sums}]
+    assert [{**row, "syntax": {}} for row in told["languages"]] == [
+        {"language": "python", **sums, "syntax": {}}
+    ]
     assert told["acceptance_rate"] == 1
     assert told["kept_share"] is None, "nobody knows yet"
     assert told["latency_ms"]["decoded"]["n"] == 1
