@@ -422,8 +422,16 @@ class Workbench:
         """Close the editor that VS Code opens over the others, and put the cursor where it was."""
         with self._waiting_for(f"{self.file} to be in front again"):
             modal = self.page.locator(".monaco-modal-editor-block")
+            # What was saved a moment ago may still count as changed: then VS Code asks.
+            save = self.page.get_by_role("dialog").get_by_role("button", name="Save", exact=True)
             modal.get_by_role("button", name=re.compile("^Close")).click()
-            modal.wait_for(state="hidden")
+
+            def is_closed() -> bool:
+                if save.is_visible():
+                    save.click()
+                return not modal.is_visible()
+
+            self.wait_until(is_closed, "the settings to be closed")
             self.page.locator(".tab.active").click()
             self._wait_for_file(self.file)
 
