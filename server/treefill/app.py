@@ -152,7 +152,7 @@ def make_service(
     from treefill.core.service import Service
     from treefill.syntax.lexers import LEXERS
 
-    LEXERS.folder = App(settings).store.cache_dir / "grammars"
+    LEXERS.folder = App(settings).store.grammars_dir
     return Service(
         (lambda _tell: open_engine())
         if open_engine

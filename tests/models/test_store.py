@@ -99,6 +99,17 @@ def test_a_name_means_one_set_of_hashes(make_store: StoreMaker, qwen_path: Path)
     assert store.pull(str(qwen_path)).name == "mine"
 
 
+def test_with_the_last_model_goes_what_is_known_of_grammars(make_store: StoreMaker, qwen_path: Path) -> None:
+    store = make_store()
+    store.pull(str(qwen_path))
+    store.grammars_dir.mkdir()
+    (store.grammars_dir / "json-01-1.lexers").write_bytes(b"known")
+
+    store.remove("mine")
+
+    assert not store.grammars_dir.exists()
+
+
 def test_a_path_does_not_take_a_known_name(make_store: StoreMaker, tmp_path: Path) -> None:
     path = write_gguf(tiny_model(seed=1), tmp_path / "tiny.gguf")
 

@@ -26,6 +26,11 @@ class Places:
         return self.cache_dir / "partial" / safe_name(name)
 
     @property
+    def grammars(self) -> Path:
+        """What was found out about grammars, kept there by others (`syntax/lexers.py`)."""
+        return self.cache_dir / "grammars"
+
+    @property
     def tmp(self) -> Path:
         """Work under way, rubbish to the next who holds the lock."""
         return self.cache_dir / "tmp"

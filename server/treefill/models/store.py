@@ -3,6 +3,7 @@
     <cache>/models/<name>/    weights.safetensors, tokenizer.json, config.json, manifest.json
     <cache>/sources/<name>/   the downloaded files, kept so that a later format can convert them again
     <cache>/partial/<name>/   a download that broke off, to be gone on from
+    <cache>/grammars/         what was found out about grammars, by `syntax/lexers.py`; it goes with the last model
     <cache>/tmp/              work under way; whatever lies here is rubbish to the next who holds the lock
     <cache>/current           the name of the model in use; none, and the catalogue's default is
     <cache>/lock              held while models come and go
@@ -174,7 +175,10 @@ class ModelStore:
         return self._catalogue.default
 
     def remove(self, name: str) -> None:
-        """Delete a model with all that was kept for it. Its recorded hashes are forgotten."""
+        """Delete a model with all that was kept for it. Its recorded hashes are forgotten.
+
+        With the last one goes what was found out about grammars: whoever removes all wants nothing left.
+        """
         name = self._known_name(name)
         with disk_errors(self.cache_dir), self._locked():
             if not self._places.model(name).exists():
@@ -187,6 +191,13 @@ class ModelStore:
             self._places.forget_partial(name)
             if self.current() == name:
                 self._places.current.unlink(missing_ok=True)
+            if not any((self.cache_dir / "models").iterdir()):
+                shutil.rmtree(self._places.grammars, ignore_errors=True)
+
+    @property
+    def grammars_dir(self) -> Path:
+        """Where what was found out about grammars may be kept."""
+        return self._places.grammars
 
     def path(self, name: str | None = None) -> Path:
         """The folder of a model that is here."""
