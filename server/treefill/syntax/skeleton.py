@@ -121,9 +121,12 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
     n_open = sum(scope.opener not in ("", "#") for scope in scopes)
     openers = "".join(known.openers).replace("#", "")
     n_surplus = _kernels.n_closed_scopes(whole, 0, rules, openers) - n_open if is_all and openers else 0
+    ends = [_kernels.statement_end(whole, 0, at_rest, n_closers, rules) for n_closers in range(N_REST_SCOPES)]
+    # A bracket within the statement may be opened at the cursor; a scope only where more are closed than are open.
     ends = [
-        _kernels.statement_end(whole, 0, at_rest, n_scopes, rules)
-        for n_scopes in range(min(N_REST_SCOPES, 1 + max(0, n_surplus)))
+        end
+        for end in ends
+        if end == ends[0] or _kernels.n_closed_scopes(whole[:end], 0, rules, openers) <= max(0, n_surplus)
     ]
     right = after.partition(b"\n")[0]
     rests = [whole[at_rest:end] for end in dict.fromkeys(ends) if end - at_rest <= MAX_REST_BYTES]
