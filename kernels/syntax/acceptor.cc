@@ -74,6 +74,7 @@ Acceptor::Acceptor(std::shared_ptr<const Grammar> grammar)
 
 template <typename Judge>
 bool Acceptor::on_trial(std::string_view more, size_t n_back, Judge judge) {
+  if (gave_up_on_trial_) take_up_again();
   if (!gave_up_.empty()) return true;
   n_back = std::min(n_back, saved_.size());
   const Saved* before = n_back ? &saved_[saved_.size() - n_back] : nullptr;
@@ -83,14 +84,14 @@ bool Acceptor::on_trial(std::string_view more, size_t n_back, Judge judge) {
   text_.replace(length, std::string::npos, more);
   const bool verdict = judge(versions);
   text_.replace(length, std::string::npos, left_out);
-  if (gave_up_.empty()) return verdict;
-  take_up_again();
-  return true;
+  gave_up_on_trial_ = !gave_up_.empty();  // told until something else is asked
+  return verdict || gave_up_on_trial_;
 }
 
 // What was given up for a text that is gone is no reason to allow everything after another; unless memory is the
 // reason.
 void Acceptor::take_up_again() {
+  gave_up_on_trial_ = false;
   if (stacks_.n_nodes() > kMaxNodes) return;
   gave_up_.clear();
   can_shift_.clear();  // a search that was broken off has left stacks in it as dead ends that are none
@@ -110,6 +111,7 @@ bool Acceptor::accepts_whole(std::string_view rest, size_t n_back) {
 }
 
 bool Acceptor::accept(std::string_view more) {
+  if (gave_up_on_trial_) take_up_again();
   saved_.push_back({text_.size(), versions_, refused_at_, !gave_up_.empty()});
   text_.append(more);
   const bool is_allowed = take(versions_);

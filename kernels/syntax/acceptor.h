@@ -146,6 +146,7 @@ class Acceptor {
   uint64_t n_steps_ = 0;
   uint64_t max_steps_ = 0;
   std::string gave_up_;
+  bool gave_up_on_trial_ = false;
 };
 
 }  // namespace treefill::syntax
