@@ -1,6 +1,7 @@
 #include "syntax/acceptor.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace treefill::syntax {
@@ -37,6 +38,20 @@ bool Acceptor::allows(std::string_view more, size_t n_back) {
 
 bool Acceptor::accepts_whole(std::string_view rest, size_t n_back) {
   return on_trial(rest, n_back, [this](Versions& versions) { return parser_.read_whole(text_, versions); });
+}
+
+bool Acceptor::fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabulary, std::span<uint32_t> words) {
+  if (vocabulary->grammar() != parser_.grammar())
+    throw std::invalid_argument("The vocabulary is spelled for another grammar.");
+  end_trial();
+  if (walked_ != vocabulary) {
+    walk_ = std::make_unique<MaskWalk>(parser_, vocabulary);
+    walked_ = vocabulary;
+  }
+  const bool had_given_up = !gave_up().empty();
+  const bool is_decided = walk_->fill(text_, versions_, words);
+  gave_up_on_trial_ = !is_decided && !had_given_up;
+  return is_decided;
 }
 
 bool Acceptor::accept(std::string_view more) {

@@ -5,11 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "syntax/mask_walk.h"
 #include "syntax/parser.h"
+#include "syntax/vocabulary.h"
 
 namespace treefill::syntax {
 
@@ -27,6 +30,11 @@ class Acceptor {
   void rollback(size_t n);
   // Would the text be accepted as a whole with `rest` after it? The last `n_back` accepted pieces are left out again.
   bool accepts_whole(std::string_view rest, size_t n_back = 0);
+  // Sets the bits of the tokens that may come next, in a mask that is all 0: those that `allows` allows. False where
+  // the grammar gave up: then the bits are those of all tokens.
+  bool fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabulary, std::span<uint32_t> words);
+  // How much the last mask took.
+  MaskWalk::Counts mask_counts() const { return walk_ ? walk_->counts() : MaskWalk::Counts{}; }
   // The terminals that may come next, where a token has just ended.
   std::vector<Symbol> expected() { return parser_.expected(versions_); }
 
@@ -56,6 +64,8 @@ class Acceptor {
   };
   std::vector<Saved> saved_;
   bool gave_up_on_trial_ = false;
+  std::unique_ptr<MaskWalk> walk_;  // made for the first mask
+  std::shared_ptr<const GrammarVocabulary> walked_;
 };
 
 }  // namespace treefill::syntax

@@ -1,5 +1,6 @@
 #include "syntax/bind.h"
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -48,6 +49,12 @@ class BoundGrammar {
   nb::object capsule_;
   std::shared_ptr<const Grammar> grammar_;
 };
+
+struct BoundVocabulary {
+  std::shared_ptr<const GrammarVocabulary> spelled;
+};
+
+using MaskWords = nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 class BoundAcceptor {
  public:
@@ -224,6 +231,35 @@ void bind(nb::module_& m) {
         "is_strict"_a = false, "is_statement_start"_a = false, "is_outside_brackets"_a = false);
   m.def("scan_with_grammar", scan_with_grammar, "grammar"_a, "valid"_a, "memory"_a, "text"_a, "position"_a,
         "is_whole"_a);
+  nb::class_<Vocabulary>(m, "Vocabulary")
+      .def(
+          "__init__",
+          [](Vocabulary* self, const nb::list& tokens, size_t n_logits) {
+            std::vector<std::string> bytes;
+            bytes.reserve(tokens.size());
+            for (nb::handle token : tokens) {
+              const auto each = nb::cast<nb::bytes>(token);
+              bytes.emplace_back(each.c_str(), each.size());
+            }
+            new (self) Vocabulary(std::move(bytes), n_logits);
+          },
+          "tokens"_a, "n_logits"_a)
+      .def_ro("n_logits", &Vocabulary::n_logits)
+      .def_prop_ro("n_words", &Vocabulary::n_words);
+  nb::class_<BoundVocabulary>(m, "GrammarVocabulary")
+      .def(
+          "__init__",
+          [](BoundVocabulary* self, const BoundGrammar& grammar, const Vocabulary& vocabulary) {
+            // A copy, so that it outlives the Python object; a megabyte, made once a grammar.
+            auto tokens = std::make_shared<const Vocabulary>(vocabulary);
+            nb::gil_scoped_release no_gil;
+            new (self) BoundVocabulary{std::make_shared<const GrammarVocabulary>(grammar.get(), std::move(tokens))};
+          },
+          "grammar"_a, "vocabulary"_a, nb::keep_alive<1, 2>())
+      .def_prop_ro("n_letters", [](const BoundVocabulary& self) { return self.spelled->letters().n_letters(); })
+      .def_prop_ro("n_nodes", [](const BoundVocabulary& self) {
+        return self.spelled->without_line_feed().nodes.size() + self.spelled->with_line_feed().nodes.size() - 2;
+      });
   nb::class_<BoundAcceptor>(m, "Acceptor")
       .def(
           "__init__", [](BoundAcceptor* self, const BoundGrammar& grammar) { new (self) BoundAcceptor(grammar); },
@@ -250,6 +286,23 @@ void bind(nb::module_& m) {
           "rest"_a, "n_back"_a = 0)
       .def(
           "rollback", [](BoundAcceptor& self, size_t n) { self.get().rollback(n); }, "n"_a)
+      .def(
+          "fill_mask",
+          [](BoundAcceptor& self, const BoundVocabulary& vocabulary, const MaskWords& words) {
+            if (words.size() != vocabulary.spelled->vocabulary().n_words())
+              throw std::invalid_argument("The mask has " + std::to_string(words.size()) + " words, not " +
+                                          std::to_string(vocabulary.spelled->vocabulary().n_words()) + ".");
+            const std::span<uint32_t> bits(words.data(), words.size());
+            std::fill(bits.begin(), bits.end(), 0);
+            nb::gil_scoped_release no_gil;
+            return self.get().fill_mask(vocabulary.spelled, bits);
+          },
+          "vocabulary"_a, "words"_a)
+      .def_prop_ro("mask_counts",
+                   [](BoundAcceptor& self) {
+                     const auto counts = self.get().mask_counts();
+                     return std::tuple(counts.n_nodes, counts.n_steps, counts.n_parsed, counts.n_raw, counts.n_configs);
+                   })
       .def_prop_ro("is_alive", [](BoundAcceptor& self) { return self.get().is_alive(); })
       .def_prop_ro("n_accepted", [](BoundAcceptor& self) { return self.get().n_accepted(); })
       .def_prop_ro("n_versions", [](BoundAcceptor& self) { return self.get().n_versions(); })

@@ -25,7 +25,11 @@ class Reader : public TSLexer {
       const auto* reader = static_cast<const Reader*>(self);
       return reader->at_ >= reader->text_.size() || reader->is_cut_;
     };
-    get_column = [](TSLexer* self) { return static_cast<Reader*>(self)->column(); };
+    get_column = [](TSLexer* self) {
+      auto* reader = static_cast<Reader*>(self);
+      reader->asked_for_column_ = true;
+      return reader->column();
+    };
     is_at_included_range_start = [](const TSLexer* self) { return static_cast<const Reader*>(self)->at_ == 0; };
     log = ignore_log;
     look();
@@ -33,6 +37,7 @@ class Reader : public TSLexer {
   }
 
   bool saw_end() const { return saw_end_; }
+  bool asked_for_column() const { return asked_for_column_; }
   uint32_t token_end() const { return end_ == kUnmarked ? at_ : end_; }
 
  private:
@@ -74,6 +79,7 @@ class Reader : public TSLexer {
   bool is_whole_;
   bool is_cut_ = false;  // the text ends inside the character that comes next
   bool saw_end_ = false;
+  bool asked_for_column_ = false;
 };
 
 }  // namespace
@@ -95,9 +101,9 @@ ExternalScanner::Answer ExternalScanner::scan(const Question& question, std::str
   const std::string& memory = memories_[question.state];
   Answer answer;
   if (model_) {
-    const ScannerModel::Answer found =
-        model_->scan({valid, memory, text, question.position, question.is_whole, question.is_strict,
-                      question.is_statement_start, question.is_outside_brackets, &answer.n_read});
+    ScannerModel::Question asked = model_question(question, text);
+    asked.n_read = &answer.n_read;
+    const ScannerModel::Answer found = model_->scan(asked);
     answer.is_undecided = found.is_undecided;
     answer.possible = found.possible;
     answer.may_decline = found.may_decline;
@@ -109,6 +115,27 @@ ExternalScanner::Answer ExternalScanner::scan(const Question& question, std::str
   for (uint32_t token = 0; reply.is_undecided && token < language_.external_token_count(); ++token)
     if (valid[token]) answer.possible |= ExternalSet{1} << token;
   return with_token(answer, question, reply.found, reply.token, reply.end, reply.memory);
+}
+
+ScannerModel::Rest ExternalScanner::rest(const Question& question, std::string_view text) const {
+  ScannerModel::Rest rest{std::string(text.substr(question.position))};
+  if (!model_) return rest;
+  ScannerModel::Rest told;
+  ScannerModel::Question asked = model_question(question, text);
+  asked.rest = &told;
+  const bool is_told = model_->scan(asked).is_undecided && !told.text.empty();
+  return is_told ? told : rest;
+}
+
+ScannerModel::Question ExternalScanner::model_question(const Question& question, std::string_view text) const {
+  return {language_.valid_external_tokens(question.external_lex_state),
+          memories_[question.state],
+          text,
+          question.position,
+          question.is_whole,
+          question.is_strict,
+          question.is_statement_start,
+          question.is_outside_brackets};
 }
 
 ExternalScanner::Answer ExternalScanner::with_token(Answer answer, const Question& question, bool found, uint8_t token,
@@ -129,6 +156,7 @@ ExternalScanner::Reply ExternalScanner::ask(const bool* valid, std::string_view 
   Reader reader(text, position, is_whole);
   Reply reply;
   reply.found = scanner.scan(payload_, &reader, valid);
+  asks_for_column_ |= reader.asked_for_column();
   reply.is_undecided = reader.saw_end() && !is_whole;
   if (reply.is_undecided || !reply.found) return reply;
   reply.token = static_cast<uint8_t>(reader.result_symbol);

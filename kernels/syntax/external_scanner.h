@@ -53,6 +53,12 @@ class ExternalScanner {
   };
   Answer scan(const Question& question, std::string_view text);
 
+  // What of an undecided text is enough to go on with: nothing that follows tells it from the text from the question's
+  // position on. All of it where there is no model.
+  ScannerModel::Rest rest(const Question& question, std::string_view text) const;
+  // Has the scanner ever asked how far into its line it is? Then what is before it on the line matters.
+  bool asks_for_column() const { return asks_for_column_; }
+
   struct Reply {
     bool is_undecided = false;
     bool found = false;
@@ -66,6 +72,7 @@ class ExternalScanner {
  private:
   Answer with_token(Answer answer, const Question& question, bool found, uint8_t token, uint32_t end,
                     const std::string& memory);
+  ScannerModel::Question model_question(const Question& question, std::string_view text) const;
   ScannerState intern(std::string memory);
 
   const Language& language_;
@@ -74,6 +81,7 @@ class ExternalScanner {
   std::vector<std::string> memories_;
   std::unordered_map<std::string, ScannerState> numbers_;
   std::vector<char> buffer_;
+  bool asks_for_column_ = false;
 };
 
 }  // namespace treefill::syntax

@@ -12,6 +12,7 @@ namespace {
 using Text = std::vector<int32_t>;  // code points
 
 constexpr size_t kMaxStates = 0xFFFE;
+constexpr size_t kAlikeTried = 97;      // of so many characters that behave alike one is followed to its state
 constexpr size_t kUnusedInARow = 2048;  // numbers without a state, after which no further one is looked for
 
 // Beside ASCII, characters of the kinds that grammars tell apart: controls, spaces, letters, digits, marks, signs,
@@ -85,6 +86,48 @@ class Probe : TSLexer {
   Trace trace_;
 };
 
+// Runs it over two characters and sums up what it did: the same for many characters, so it keeps no trace.
+class QuickProbe : TSLexer {
+ public:
+  explicit QuickProbe(LexFunction lex) : TSLexer{}, lex_(lex) {
+    advance = [](TSLexer* self, bool skip) { static_cast<QuickProbe*>(self)->on_advance(skip); };
+    mark_end = [](TSLexer* self) {
+      auto* probe = static_cast<QuickProbe*>(self);
+      probe->add(static_cast<uint64_t>(probe->result_symbol) << 8 | probe->at_);
+    };
+    eof = [](const TSLexer* self) { return static_cast<const QuickProbe*>(self)->at_ >= 2; };
+    get_column = [](TSLexer*) -> uint32_t { return 0; };
+    is_at_included_range_start = [](const TSLexer*) { return false; };
+    log = ignore_log;
+  }
+
+  // 0 where the first character does not lead on.
+  uint64_t run(StateId state, int32_t first, int32_t second) {
+    second_ = second;
+    at_ = 0;
+    sum_ = 0xCBF29CE484222325u;
+    lookahead = first;
+    lex_(this, state);
+    return at_ == 0 ? 0 : sum_;
+  }
+
+ private:
+  void on_advance(bool skip) {
+    add(0xFFFF00 | skip);
+    if (at_ < 3) ++at_;
+    lookahead = at_ == 1 ? second_ : 0;
+  }
+  void add(uint64_t value) {
+    sum_ = (sum_ ^ value) * 0x9E3779B97F4A7C15u;
+    sum_ ^= sum_ >> 29;
+  }
+
+  LexFunction lex_;
+  int32_t second_ = 0;
+  uint32_t at_ = 0;
+  uint64_t sum_ = 0;
+};
+
 // What the automaton does from its `from`th step on, as 64 bits: of some hundred behaviours no two share them.
 uint64_t behaviour(const Trace& trace, size_t from) {
   uint64_t hash = 0xCBF29CE484222325u;
@@ -131,7 +174,7 @@ bool SymbolSet::insert_all(const SymbolSet& other) {
 // The decision tree over the compiled function's states, and the transitions between its leaves.
 class LexerTables::Recovery {
  public:
-  explicit Recovery(LexFunction lex) : probe_(lex) {
+  explicit Recovery(LexFunction lex) : lex_(lex), probe_(lex) {
     for (int32_t character = 0; character < 128; ++character) alphabet_.push_back(character);
     alphabet_.insert(alphabet_.end(), std::begin(kWideSamples), std::end(kWideSamples));
     find_states();
@@ -146,7 +189,7 @@ class LexerTables::Recovery {
   }
 
   // From what `keep` gave; a few calls a state show that it is this function's.
-  Recovery(LexFunction lex, Kept kept) : probe_(lex) {
+  Recovery(LexFunction lex, Kept kept) : lex_(lex), probe_(lex) {
     std::vector<uint32_t> numbers(kept.count());
     for (uint32_t& number : numbers) number = kept.next(kMaxStates);
     n_states_ = numbers.size();
@@ -213,6 +256,7 @@ class LexerTables::Recovery {
     }
   }
 
+  LexFunction function() const { return lex_; }
   size_t n_states() const { return n_states_; }
   size_t n_classes() const { return representatives_.size(); }
   uint32_t representative(LexState state) const { return representatives_[state]; }
@@ -374,6 +418,7 @@ class LexerTables::Recovery {
     }
   }
 
+  LexFunction lex_;
   Probe probe_;
   size_t n_states_ = 0;
   std::vector<int32_t> alphabet_;
@@ -418,10 +463,40 @@ LexerTables::LexerTables(LexFunction lex, size_t n_symbols, std::span<const uint
 LexerTables::~LexerTables() = default;
 
 bool LexerTables::leads_on(LexState state, int32_t first, int32_t last) const {
-  const auto leads = [&](int32_t character) { return step(state, character).state != kDead; };
+  return leads_on([&](int32_t character) { return step(state, character).state != kDead; }, first, last);
+}
+
+template <typename Leads>
+bool LexerTables::leads_on(Leads leads, int32_t first, int32_t last) {
   return leads(first) || leads(first + (last - first) / 2) || leads(last) ||
          std::any_of(std::begin(kWideSamples), std::end(kWideSamples),
                      [&](int32_t sample) { return first <= sample && sample <= last && leads(sample); });
+}
+
+void LexerTables::outcomes(LexState state, std::span<const std::pair<int32_t, int32_t>> ranges,
+                           std::span<uint64_t> found) const {
+  std::lock_guard lock(wide_mutex_);
+  const auto number = static_cast<StateId>(recovery_->representative(state));
+  QuickProbe probe(recovery_->function());
+  const auto leads = [&](int32_t character) { return probe.run(number, character, 'a') != 0; };
+  std::unordered_map<uint64_t, std::pair<size_t, uint64_t>> alike;  // how many, and where they lead
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const auto [first, last] = ranges[i];
+    if (first != last) {
+      found[i] = leads_on(leads, first, last);
+      continue;
+    }
+    found[i] = probe.run(number, first, 'a');
+    if (found[i] == 0) continue;
+    found[i] ^= probe.run(number, first, ' ') << 1;
+    auto& [n, target] = alike[found[i]];
+    if (n++ % kAlikeTried == 0) {
+      const Step step = recovery_->target(number, first);
+      const uint64_t led_to = static_cast<uint64_t>(step.state) << 1 | step.is_skipped;
+      if (n > 1 && led_to != target) throw std::runtime_error("the grammar's lexer tells characters apart unseen");
+      target = led_to;
+    }
+  }
 }
 
 std::vector<uint32_t> LexerTables::keep() const {

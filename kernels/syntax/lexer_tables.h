@@ -17,6 +17,7 @@
 #include <mutex>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "syntax/language.h"
@@ -66,6 +67,10 @@ class LexerTables {
   // first, middle and last, so the answer may be wrong where a grammar tells others.
   bool leads_on(LexState state, int32_t first, int32_t last) const;
 
+  // What the state makes of each of these: of a character where it leads to, of a range (of one of which a text has
+  // only the first bytes) whether it leads on. Equal numbers are equal outcomes.
+  void outcomes(LexState state, std::span<const std::pair<int32_t, int32_t>> ranges, std::span<uint64_t> found) const;
+
   // All that was found out, for the next process.
   std::vector<uint32_t> keep() const;
 
@@ -90,6 +95,8 @@ class LexerTables {
  private:
   class Recovery;
 
+  template <typename Leads>
+  static bool leads_on(Leads leads, int32_t first, int32_t last);
   // Characters beyond ASCII are looked up in the compiled function when they are first met.
   Step step_wide(LexState state, int32_t character) const;
 

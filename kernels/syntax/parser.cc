@@ -70,9 +70,7 @@ std::vector<uint32_t> Grammar::keep() const {
 Parser::Parser(std::shared_ptr<const Grammar> grammar)
     : grammar_(std::move(grammar)), language_(grammar_->language), scanner_(language_, grammar_->model) {}
 
-Version Parser::beginning() {
-  return {stacks_.push(kNoStack, kStartState), ExternalScanner::kFresh, kNoSymbol, 0};
-}
+Version Parser::beginning() { return {stacks_.push(kNoStack, kStartState), ExternalScanner::kFresh, kNoSymbol, 0}; }
 
 bool Parser::read(std::string_view text, Versions& versions) {
   if (!gave_up_.empty()) return true;
@@ -135,7 +133,7 @@ void Parser::advance(Version version, Versions& versions, bool is_whole) {
   if (version.lex == kDead) {
     const LexMode mode = language_.lex_mode(stacks_.state(version.stack));
     if (mode.lex_state == kNoLexing) return end_extra(version, versions);
-    if (mode.external_lex_state != 0 && scan(version, mode.external_lex_state, versions, is_whole)) return;
+    if (mode.external_lex_state != 0 && scan(version, versions, is_whole)) return;
     start_lexing(version, mode.lex_state);
   }
   if (!lex(version, is_whole)) {
@@ -157,13 +155,20 @@ void Parser::advance(Version version, Versions& versions, bool is_whole) {
   shift(version, symbol, version.accepted_end, version.scanner, symbol != version.accepted, versions);
 }
 
-// Asks the external scanner. True where that settles the version: it took a token, waits for more text, or is refused.
-bool Parser::scan(Version& version, uint16_t external_lex_state, Versions& versions, bool is_whole) {
+ExternalScanner::Question Parser::question_for(const Version& version, bool is_whole) {
   const bool is_statement_start = version.before == kNoSymbol || grammar_->is_layout_token(version.before);
-  const auto answer =
-      scanner_.scan({external_lex_state, version.scanner, version.position, is_whole, grammar_->policy.is_strict(),
-                     is_statement_start, !is_inside_brackets(version.stack)},
-                    text_);
+  return {language_.lex_mode(stacks_.state(version.stack)).external_lex_state,
+          version.scanner,
+          version.position,
+          is_whole,
+          grammar_->policy.is_strict(),
+          is_statement_start,
+          !is_inside_brackets(version.stack)};
+}
+
+// Asks the external scanner. True where that settles the version: it took a token, waits for more text, or is refused.
+bool Parser::scan(Version& version, Versions& versions, bool is_whole) {
+  const auto answer = scanner_.scan(question_for(version, is_whole), text_);
   is_spent(answer.n_read / kWalkedAStep);
   if (answer.is_overfull) give_up("The text is nested too deeply for the grammar's scanner.");
   if (answer.is_undecided) {
@@ -269,7 +274,7 @@ Symbol Parser::keyword_or(Symbol word, const Version& version) const {
 // Lets one parse take a token, as tree-sitter's `ts_parser__advance` does: each reduction is a parse of its own, the
 // last of them goes on with the same token, the others look for theirs anew; a shift ends it.
 void Parser::shift(const Version& version, Symbol symbol, uint32_t end, ScannerState scanner, bool is_keyword,
-                     Versions& versions) {
+                   Versions& versions) {
   Stack stack = version.stack;
   while (!is_spent(1)) {
     const StateId state = stacks_.state(stack);
@@ -432,8 +437,7 @@ bool Parser::may_become(const Version& version) {
   const Symbol word = language_.keyword_capture_token();
   return grammar_->lexer.state(version.lex).reachable.any_of([&](Symbol symbol) {
     if (grammar_->keywords && symbol == word && word != kEnd) return may_become_word(version);
-    if (grammar_->policy.is_json_number(symbol) &&
-        !is_json_number(text_.substr(version.token_start), true))
+    if (grammar_->policy.is_json_number(symbol) && !is_json_number(text_.substr(version.token_start), true))
       return false;
     return can_take(version, symbol);
   });

@@ -94,7 +94,8 @@ class Parser {
 
   void run(Versions& versions, bool is_whole);
   void advance(Version version, Versions& versions, bool is_whole);
-  bool scan(Version& version, uint16_t external_lex_state, Versions& versions, bool is_whole);
+  ExternalScanner::Question question_for(const Version& version, bool is_whole);
+  bool scan(Version& version, Versions& versions, bool is_whole);
   bool is_inside_brackets(Stack stack);
   void start_lexing(Version& version, uint16_t lex_state) const;
   bool lex(Version& version, bool is_whole);

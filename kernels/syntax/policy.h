@@ -52,6 +52,7 @@ class Policy {
     return found == homes_.end() ? nullptr : &found->second;
   }
   bool is_strict() const { return is_strict_; }
+  bool has_json_numbers() const { return !json_numbers_.empty(); }
   bool is_json_number(Symbol symbol) const { return json_numbers_.contains(symbol); }
 
  private:

@@ -25,6 +25,12 @@ class ScannerModel {
  public:
   virtual ~ScannerModel() = default;
 
+  // What nothing that follows tells from the text from `position` on.
+  struct Rest {
+    std::string text;
+    bool is_never_lexed = false;  // the scanner will find something in it, unless a NUL comes
+  };
+
   struct Question {
     const bool* valid;        // [n external tokens]
     std::string_view memory;  // as the scanner's `serialize` wrote it; empty for a fresh one that wrote nothing
@@ -35,6 +41,7 @@ class ScannerModel {
     bool is_statement_start;           // the token before, comments left out, was a layout token, or there is none
     bool is_outside_brackets = false;  // known to the parser alone: without it, no line end is refused as a stray one
     uint64_t* n_read = nullptr;        // grows by the bytes that are looked at
+    Rest* rest = nullptr;              // is told what of an undecided text is enough
   };
 
   struct Answer {
@@ -48,6 +55,10 @@ class ScannerModel {
     std::string memory;  // what the scanner would write after it
   };
   virtual Answer scan(const Question& question) const = 0;
+
+  // What of a text matters for places behind it, where `scan` looks at text before its position: as another text. Empty
+  // for a model that does not.
+  virtual std::string past(std::string_view) const { return {}; }
 };
 
 // By the name that a language's folder gives: "python", "javascript", "typescript", "cpp", "sql", "postgres". Null for

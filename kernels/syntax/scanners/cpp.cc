@@ -37,7 +37,7 @@ class CppScanner : public ScannerModel {
     Reader reader(question);
     if (question.valid[kDelimiter])
       return question.memory.empty() ? opening(reader) : closing(reader, Delimiter(question.memory));
-    if (question.valid[kContent]) return content(reader, question.memory);
+    if (question.valid[kContent]) return content(reader, question);
     return declined();
   }
 
@@ -66,14 +66,18 @@ class CppScanner : public ScannerModel {
   }
 
   // All up to `)`, the delimiter and a quote; or to the end of the text.
-  static Answer content(Reader& reader, std::string_view memory) {
+  static Answer content(Reader& reader, const Question& question) {
+    const std::string_view memory = question.memory;
     const Delimiter delimiter(memory);
     uint32_t end = reader.position();
     bool is_closing = false;
     size_t n_matched = 0;  // of the delimiter, after a `)`
     for (;;) {
       if (!is_closing) reader.skip_until(kClosing);
-      if (reader.is_unknown()) return undecided(only(kContent), false);
+      if (reader.is_unknown()) {
+        tell_rest(question, "a", is_closing ? end : reader.position());
+        return undecided(only(kContent), false);
+      }
       if (reader.is_at_end()) return found(kContent, reader.position(), std::string(memory));
       if (is_closing && n_matched == delimiter.size()) {
         if (reader.next() == '"') return found(kContent, end, std::string(memory));

@@ -48,13 +48,16 @@ void skip_line(Reader& reader) {
   }
 }
 
-ScannerModel::Answer template_chars(Reader& reader) {
+ScannerModel::Answer template_chars(Reader& reader, const ScannerModel::Question& question) {
   for (bool has_content = false;; has_content = true) {
     has_content |= reader.skip_until(kTemplateStops);
     const uint32_t end = reader.position();
     const bool is_dollar = reader.next() == '$';
     if (is_dollar) reader.advance();
-    if (reader.is_unknown()) return undecided(only(kTemplateChars), true);
+    if (reader.is_unknown()) {
+      tell_rest(question, has_content ? "a" : "", end);
+      return undecided(only(kTemplateChars), true);
+    }
     const bool is_end = is_dollar ? reader.next() == '{' : reader.next() != 0;
     if (is_end) return has_content ? found(kTemplateChars, end) : declined();
     if (!is_dollar) return declined();
@@ -86,6 +89,48 @@ ScannerModel::Answer html_comment(Reader& reader) {
   return reader.is_unknown() ? undecided(only(kHtmlComment), false) : found(kHtmlComment, reader.position());
 }
 
+// The rest of an undecided text of white space and comments, of which neither the length nor the words matter. What is
+// not of that kind is kept, and so is all of a text with characters in it that only some scanners take for line ends.
+void tell_gap(const ScannerModel::Question& question) {
+  if (!question.rest) return;
+  const std::string_view text = question.text.substr(question.position);
+  if (text.find_first_of(std::string_view("\xE2\0", 2)) != std::string_view::npos) {
+    question.rest->text = text;
+    return;
+  }
+  std::string& rest = question.rest->text;
+  const auto line_end = [](std::string_view part) { return part.find('\n') != std::string_view::npos ? "\n" : ""; };
+  for (size_t at = 0; at < text.size();) {
+    const std::string_view open = text.substr(at);
+    const size_t n_blank = std::min(open.find_first_not_of(" \t\n\v\f\r"), open.size());
+    if (n_blank > 0) {
+      const std::string_view end = line_end(open.substr(0, n_blank));
+      rest += end.empty() ? " " : end;
+      at += n_blank;
+    } else if (open.starts_with("//")) {
+      const size_t end = open.find('\n');
+      rest += "//";
+      if (end == std::string_view::npos) return;
+      rest += '\n';
+      at += end + 1;
+    } else if (open.starts_with("/*")) {
+      const size_t end = open.find("*/", 2);
+      const std::string_view inside = open.substr(2, end == std::string_view::npos ? end : end - 2);
+      rest += "/*";
+      rest += line_end(inside);
+      if (end == std::string_view::npos) {
+        if (inside.ends_with('*')) rest += '*';
+        return;
+      }
+      rest += "*/";
+      at += end + 2;
+    } else {
+      rest += open;
+      return;
+    }
+  }
+}
+
 // What only a word that is no `in` and no `instanceof` lets be a semicolon.
 bool is_other_word(Reader& reader) {
   reader.advance();
@@ -110,13 +155,17 @@ class EcmaScriptScanner : public ScannerModel {
   Answer scan(const Question& question) const override {
     const bool* valid = question.valid;
     Reader reader(question);
-    if (valid[kTemplateChars]) return valid[kSemicolon] ? declined() : template_chars(reader);
+    if (valid[kTemplateChars]) return valid[kSemicolon] ? declined() : template_chars(reader, question);
 
     const bool is_comment_valid =
         valid[kHtmlComment] && !valid[kLogicalOr] && !valid[kEscapeSequence] && !valid[kRegexPattern];
     if (valid[kJsxText]) {
       const bool is_text = skip_jsx_text(reader);
-      if (reader.is_unknown() && is_text) return undecided(only(kJsxText), false);
+      if (reader.is_unknown() && is_text) {
+        tell_rest(question, "a", reader.position());
+        return undecided(only(kJsxText), false);
+      }
+      if (reader.is_unknown()) tell_gap(question);
       if (reader.is_unknown())
         return undecided(only(kJsxText) | only_if(may_be_semicolon(valid), kSemicolon) |
                              only_if(valid[kTernaryMark], kTernaryMark) | only_if(is_comment_valid, kHtmlComment),
@@ -128,6 +177,7 @@ class EcmaScriptScanner : public ScannerModel {
       bool has_comment = false;
       const bool is_semicolon = this->is_semicolon(reader, valid, has_comment);
       const bool may_be_mark = valid[kTernaryMark] && !has_comment;
+      if (reader.is_unknown()) tell_gap(question);
       if (reader.is_unknown()) return undecided(only(kSemicolon) | only_if(may_be_mark, kTernaryMark), true);
       if (is_semicolon) return found(kSemicolon, start);
       return may_be_mark && reader.next() == '?' ? ternary_mark(reader) : declined();

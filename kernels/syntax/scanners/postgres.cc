@@ -36,14 +36,20 @@ class PostgresScanner : public ScannerModel {
     if (reader.is_unknown()) return unknown;
     if (reader.next() != '$') return declined();
     reader.advance();
-    return body(reader, tag);
+    return body(reader, tag, question);
   }
 
  private:
-  static Answer body(Reader& reader, std::string_view tag) {
-    for (;;) {
-      reader.skip_until(kDollar);
-      if (reader.is_unknown()) return undecided(only(kString), true);
+  static Answer body(Reader& reader, std::string_view tag, const Question& question) {
+    const std::string opening = '$' + std::string(tag) + '$';
+    for (uint32_t dollar = reader.position();;) {
+      if (reader.skip_until(kDollar)) dollar = reader.position();
+      if (reader.is_unknown()) {
+        tell_rest(question, opening, dollar);
+        if (question.rest) question.rest->is_never_lexed = true;
+        return undecided(only(kString), true);
+      }
+      dollar = reader.position();
       if (reader.next() == 0) return declined();
       reader.advance();
       size_t n_matched = 0;

@@ -27,6 +27,8 @@
 // for in the text. A blank line, a comment's line and what follows a backslash are never refused.
 
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "syntax/scanners/reader.h"
 #include "syntax/scanners/scanners.h"
@@ -158,12 +160,43 @@ struct Layout {
   uint32_t line_start = 0;  // of the last line
 };
 
+uint32_t width_of(std::string_view indentation) {
+  const auto n_tabs = static_cast<uint32_t>(std::count(indentation.begin(), indentation.end(), '\t'));
+  return n_tabs * kTab + static_cast<uint32_t>(indentation.size()) - n_tabs;
+}
+
+// Has the line nothing after its indentation of that length, or only what may not be a statement's beginning?
+bool is_blank(std::string_view line, size_t length) {
+  return length == line.size() || std::string_view("\r\f\\#").find(line[length]) != std::string_view::npos;
+}
+
+// A text's lines from its first line feed on: their indentations, and whether there is more. Of lines that are alike
+// one after the other one is kept, and none that is blank but the last.
+std::string lines_in(std::string_view text) {
+  std::string lines;
+  std::string before;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at + 1), text.size());
+    const std::string_view line = text.substr(at + 1, end - at - 1);
+    const size_t length = std::min(line.find_first_not_of(" \t"), line.size());
+    std::string kept = '\n' + std::string(line.substr(0, length));
+    if (length < line.size()) kept += is_blank(line, length) ? line[length] : 'x';
+    const bool is_last = end == text.size();
+    if (is_last || (!is_blank(line, length) && kept != before)) lines += kept;
+    before = kept;
+    at = end;
+  }
+  return lines;
+}
+
 class PythonScanner : public ScannerModel {
  public:
   Answer scan(const Question& question) const override {
     Scan scan(question);
     return scan.run();
   }
+
+  std::string past(std::string_view text) const override;
 
  private:
   // One question's state.
@@ -207,11 +240,16 @@ class PythonScanner : public ScannerModel {
       const bool is_triple = (flags & kTriple) != 0;
       const uint8_t stops = kAlways | (flags & (kQuotes | kFormat)) | (is_triple ? 0 : kLineFeed);
       bool has_content = false;
-      for (;;) {
-        has_content |= reader_.skip_until([&](uint8_t byte) { return (kStringBytes[byte] & stops) != 0; });
+      for (uint32_t open = reader_.position();;) {  // an escape that may not be whole, or the text's end
+        const bool is_more = reader_.skip_until([&](uint8_t byte) { return (kStringBytes[byte] & stops) != 0; });
+        has_content |= is_more;
         const uint32_t end = reader_.position();
         const auto content_or_nothing = [&] { return has_content ? content(end) : declined(); };
-        if (reader_.is_unknown()) return undecided(string_tokens(has_content), true);
+        if (is_more || !reader_.is_unknown()) open = end;
+        if (reader_.is_unknown()) {
+          tell_rest_of_string(has_content, open);
+          return undecided(string_tokens(has_content), true);
+        }
         switch (reader_.next()) {
           case '\0':
             return std::nullopt;
@@ -258,6 +296,35 @@ class PythonScanner : public ScannerModel {
       }
     }
 
+    // Its content is as good as one letter, but for the indentations of lines in it, which `past` is told.
+    void tell_rest_of_string(bool has_content, uint32_t open) const {
+      if (!question_.rest) return;
+      const std::string_view text = question_.text.substr(question_.position, open - question_.position);
+      const size_t line_feed = text.find('\n');
+      std::string before(has_content ? 1 : 0, 'a');
+      if (line_feed != std::string_view::npos) before += lines_in(text.substr(line_feed));
+      tell_rest(question_, before, open);
+    }
+
+    // The text's last line and one comment before it are all that tells what is found.
+    void tell_rest_of_layout() const {
+      if (!question_.rest) return;
+      const std::string_view text = question_.text.substr(question_.position);
+      question_.rest->text = text;
+      const size_t last = text.rfind('\n');
+      if (last == std::string_view::npos || text.find_first_of(std::string_view("\r\f\\\0", 4)) != text.npos) return;
+      const std::string_view line = text.substr(last);
+      if (line.find_first_not_of(" \t", 1) != line.npos && line[line.find_first_not_of(" \t", 1)] != '#') return;
+      const size_t comment = text.find('#');
+      std::string& rest = question_.rest->text;
+      rest.clear();
+      if (comment < last) {
+        const size_t start = std::min(text.rfind('\n', comment), comment);
+        rest = text.substr(start, comment - start + 1);
+      }
+      rest += line.substr(0, std::min(line.find('#'), line.size() - 1) + 1);
+    }
+
     Answer quote(bool has_content) {
       if (has_content) return content(reader_.position());
       reader_.advance();
@@ -269,7 +336,10 @@ class PythonScanner : public ScannerModel {
       const int32_t quote = reader_.next();
       for (int n_quotes = 1; n_quotes < 3; ++n_quotes) {
         reader_.advance();
-        if (reader_.is_unknown()) return undecided(only(kStringContent) | only_if(!has_content, kStringEnd), false);
+        if (reader_.is_unknown()) {
+          tell_rest_of_string(has_content, start);
+          return undecided(only(kStringContent) | only_if(!has_content, kStringEnd), false);
+        }
         if (reader_.next() != quote) return content(reader_.position());
       }
       if (has_content) return content(start);
@@ -289,7 +359,10 @@ class PythonScanner : public ScannerModel {
       layout.line_start = start;
       read_layout(layout);
       if (is_stray(layout) && !has_valid_layout_token()) return refused();
-      if (reader_.is_unknown()) return undecided(layout_tokens(layout), true);
+      if (reader_.is_unknown()) {
+        tell_rest_of_layout();
+        return undecided(layout_tokens(layout), true);
+      }
       if (layout.is_blocked) return declined();
       if (is_misplaced(layout)) return refused();
 
@@ -452,8 +525,7 @@ class PythonScanner : public ScannerModel {
         const std::string_view line = lines.substr(line_feed == std::string_view::npos ? 0 : line_feed + 1);
         lines.remove_suffix(line.size());
         const size_t length = std::min(line.find_first_not_of(" \t"), line.size());
-        const bool is_blank = length == line.size() || std::string_view("\r\f\\#").find(line[length]) != line.npos;
-        if (is_blank) continue;
+        if (is_blank(line, length)) continue;
         const std::string_view its = line.substr(0, length);
         if (its == indentation) return false;
         const uint32_t width = width_of(its);
@@ -461,11 +533,6 @@ class PythonScanner : public ScannerModel {
         is_in_block = is_in_block && width >= column;
       }
       return is_doubtful;
-    }
-
-    static uint32_t width_of(std::string_view indentation) {
-      const auto n_tabs = static_cast<uint32_t>(std::count(indentation.begin(), indentation.end(), '\t'));
-      return n_tabs * kTab + static_cast<uint32_t>(indentation.size()) - n_tabs;
     }
 
     const Question& question_;
@@ -476,6 +543,41 @@ class PythonScanner : public ScannerModel {
     bool is_in_brackets_;
   };
 };
+
+// Only `is_other` looks back, and it asks two things: whether a line of the block has an indentation of that width that
+// is another one, and whether any line at all has this one. So enough is a line for each indentation that there was,
+// and then, of the lines that no later one with less ends the blocks of, one for each.
+std::string PythonScanner::past(std::string_view text) const {
+  std::set<std::string_view> all;
+  std::vector<std::string_view> open;
+  std::string sequence;  // without repeats, for texts that have no line at the margin
+  size_t at = 0;
+  for (size_t end; (end = text.find('\n', at)) != std::string_view::npos; at = end + 1) {
+    const std::string_view line = text.substr(at, end - at);
+    const size_t length = std::min(line.find_first_not_of(" \t"), line.size());
+    if (is_blank(line, length)) continue;
+    const std::string_view its = line.substr(0, length);
+    all.insert(its);
+    while (!open.empty() && width_of(open.back()) > width_of(its)) open.pop_back();
+    if (std::find(open.begin(), open.end(), its) == open.end()) open.push_back(its);
+    if (!sequence.ends_with('\n' + std::string(its) + "x\n")) sequence += std::string(its) + "x\n";
+  }
+  std::string past;
+  const auto add = [&past](std::string_view indentation) { past.append(indentation).append("x\n"); };
+  if (all.contains("")) {
+    for (std::string_view each : all)
+      if (!each.empty()) add(each);
+    for (std::string_view each : open) add(each);
+    if (open.empty() || !open.front().empty()) add("");
+  } else {
+    past = sequence;
+  }
+  const std::string_view line = text.substr(at);
+  const size_t length = std::min(line.find_first_not_of(" \t"), line.size());
+  past += line.substr(0, length);
+  if (length < line.size()) past += is_blank(line, length) ? line[length] : 'x';
+  return past;
+}
 
 }  // namespace
 

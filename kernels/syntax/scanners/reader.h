@@ -114,6 +114,13 @@ inline void skip_space(Reader& reader) {
 constexpr ExternalSet only(uint8_t token) { return ExternalSet{1} << token; }
 constexpr ExternalSet only_if(bool condition, uint8_t token) { return condition ? only(token) : 0; }
 
+// Of an undecided text, `before` stands for what is before `from`.
+inline void tell_rest(const ScannerModel::Question& question, std::string_view before, uint32_t from) {
+  if (!question.rest) return;
+  question.rest->text = before;
+  question.rest->text += question.text.substr(from);
+}
+
 inline ScannerModel::Answer undecided(ExternalSet possible, bool may_decline) {
   ScannerModel::Answer answer;
   answer.is_undecided = true;

@@ -39,7 +39,7 @@ class SqlScanner : public ScannerModel {
     Reader reader(question);
     if (question.valid[kStartTag] && tag.empty()) return start_tag(reader);
     if (question.valid[kEndTag] && !tag.empty()) return end_tag(reader, tag);
-    if (question.valid[kString]) return string(reader, tag);
+    if (question.valid[kString]) return string(reader, tag, question);
     return declined();
   }
 
@@ -60,17 +60,22 @@ class SqlScanner : public ScannerModel {
     return reader.is_unknown() && is_its_beginning ? undecided(only(kEndTag), true) : declined();
   }
 
-  static Answer string(Reader& reader, std::string_view remembered) {
+  static Answer string(Reader& reader, std::string_view remembered, const Question& question) {
     const Answer unknown = undecided(only(kString), true);
     std::string so_far;
     skip_space(reader);
     const auto tag = read_tag(reader, so_far);
     if (!tag) return reader.is_unknown() ? unknown : declined();
     if (*tag == remembered) return declined();
-    for (;;) {
-      reader.skip_until(kDollar);
-      if (reader.is_unknown()) return unknown;
+    for (uint32_t dollar = reader.position();;) {
+      if (reader.skip_until(kDollar)) dollar = reader.position();
+      if (reader.is_unknown()) {
+        tell_rest(question, *tag, dollar);
+        if (question.rest) question.rest->is_never_lexed = true;
+        return unknown;
+      }
       if (reader.is_at_end()) return declined();
+      dollar = reader.position();
       const auto other = read_tag(reader, so_far);
       if (other && *other == *tag) return found(kString, reader.position(), remember(remembered));
       if (!other) reader.advance();

@@ -1,0 +1,484 @@
+#include "syntax/mask_walk.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "syntax/utf8.h"
+
+namespace treefill::syntax {
+namespace {
+
+constexpr size_t kMaxParsed = 2'000'000;  // steps of one mask: then everything is allowed
+constexpr size_t kMaxConfigs = 100'000;   // are remembered
+
+template <typename T>
+void append(std::string& key, T value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+  return hash ^ hash >> 29;
+}
+
+void set_tokens(std::span<const uint32_t> ids, std::span<uint32_t> words) {
+  for (uint32_t id : ids) words[id / 32] |= uint32_t{1} << (id % 32);
+}
+
+}  // namespace
+
+size_t MaskWalk::ParseHash::operator()(const Parse& parse) const {
+  uint64_t hash = mix(parse.stack, static_cast<uint64_t>(parse.scanner) << 16 | parse.before);
+  return mix(hash, static_cast<uint64_t>(parse.past) << 32 | parse.lexeme);
+}
+
+size_t MaskWalk::IdsHash::operator()(const std::vector<Id>& ids) const {
+  uint64_t hash = ids.size();
+  for (Id id : ids) hash = mix(hash, id);
+  return hash;
+}
+
+MaskWalk::MaskWalk(Parser& parser, std::shared_ptr<const GrammarVocabulary> vocabulary)
+    : parser_(parser), vocabulary_(std::move(vocabulary)), language_(parser.language_) {}
+
+bool MaskWalk::fill(std::string_view text, const Versions& versions, std::span<uint32_t> words) {
+  counts_ = {};
+  if (configs_.size() > kMaxConfigs) forget();
+  while (parser_.gave_up().empty()) {
+    const Id first = root(text, versions);
+    walk(vocabulary_->without_line_feed(), first, words);
+    walk(vocabulary_->with_line_feed(), first, words);
+    if (is_column_kept_ == parser_.scanner_.asks_for_column()) break;
+    is_column_kept_ = true;  // the scanner has shown that it looks at what was forgotten: all over again
+    forget();
+    std::fill(words.begin(), words.end(), 0);
+  }
+  counts_.n_configs = configs_.size();
+  if (parser_.gave_up().empty()) return true;
+  forget();
+  set_tokens(vocabulary_->without_line_feed().ids, words);
+  set_tokens(vocabulary_->with_line_feed().ids, words);
+  return false;
+}
+
+void MaskWalk::forget() {
+  lexemes_.clear();
+  lexeme_ids_.clear();
+  pasts_.assign(1, "");
+  past_ids_ = {{"", 0}};
+  parses_.clear();
+  viable_.clear();
+  parse_ids_.clear();
+  steps_.clear();
+  configs_.clear();
+  config_ids_.clear();
+}
+
+MaskWalk::Id MaskWalk::root(std::string_view text, const Versions& versions) {
+  std::vector<Id> parses;
+  buffer_ = text;
+  parser_.text_ = buffer_;
+  for (const Version& version : versions) parses.push_back(keep(version, 0, 0));
+  return intern(std::move(parses));
+}
+
+void MaskWalk::walk(const TokenTrie& trie, Id root, std::span<uint32_t> words) {
+  if (root == kNowhere) return;
+  std::array<Id, 257> at;
+  at[0] = root;
+  const auto own = [&](uint32_t from, uint32_t to) {
+    set_tokens({trie.ids.data() + from, trie.ids.data() + to}, words);
+  };
+  const auto n_nodes = static_cast<uint32_t>(trie.nodes.size() - 1);
+  for (uint32_t i = 0; i < n_nodes;) {
+    const TokenTrie::Node& node = trie.nodes[i];
+    ++counts_.n_nodes;
+    const Id config = next(at[node.depth], node.letter);
+    if (config == kNowhere) {
+      i = node.end;
+      continue;
+    }
+    const Config& reached = configs_[config];
+    const bool is_back = config == at[node.depth];
+    if (reached.is_viable && node.below && is_back && (node.below & ~loops(config)) == 0) {
+      own(node.first_token, trie.nodes[node.end].first_token);
+      i = node.end;
+      continue;
+    }
+    if (reached.is_viable) own(node.first_token, trie.nodes[i + 1].first_token);
+    at[node.depth + 1u] = config;
+    ++i;
+    if (!parser_.gave_up().empty()) return;
+  }
+}
+
+MaskWalk::Id MaskWalk::next(Id config, Letter letter) {
+  Config& from = configs_[config];
+  if (!from.row) {
+    from.row = std::make_unique<Row>();
+    from.row->fill(kUnknown);
+  }
+  const Id known = (*from.row)[letter];
+  return known != kUnknown ? known : find_next(config, letter);
+}
+
+MaskWalk::Id MaskWalk::find_next(Id config, Letter letter) {
+  ++counts_.n_steps;
+  std::vector<Id> found;
+  const std::vector<Id> parses = configs_[config].parses;
+  if (parses.size() == 1) {
+    step(parses[0], letter, found);
+  } else {
+    for (Id parse : parses) {
+      const auto [known, is_new] = steps_.try_emplace(static_cast<uint64_t>(parse) << 8 | letter);
+      if (is_new) {
+        std::vector<Id> led_to;
+        step(parse, letter, led_to);
+        steps_[static_cast<uint64_t>(parse) << 8 | letter] = led_to;
+        found.insert(found.end(), led_to.begin(), led_to.end());
+      } else {
+        found.insert(found.end(), known->second.begin(), known->second.end());
+      }
+    }
+  }
+  const Id to = intern(std::move(found));
+  (*configs_[config].row)[letter] = to;
+  return to;
+}
+
+template <typename Stays>
+uint64_t MaskWalk::kinds_that_stay(Stays stays) const {
+  uint64_t kinds = ~uint64_t{0};
+  for (size_t letter = 0; letter < vocabulary_->letters().n_letters(); ++letter) {
+    const uint64_t kind = GrammarVocabulary::kind_of(static_cast<Letter>(letter));
+    if ((kinds & kind) && !stays(static_cast<Letter>(letter))) kinds &= ~kind;
+  }
+  return kinds;
+}
+
+// Kinds of letters of which every one leads back to where it came from.
+uint64_t MaskWalk::loops(Id config) {
+  if (configs_[config].loops != kNotAsked) return configs_[config].loops;
+  uint64_t loops = ~uint64_t{0};
+  bool is_lexed = true;
+  for (Id parse : configs_[config].parses) {
+    const Id lexeme = parses_[parse].lexeme;
+    is_lexed &= lexemes_[lexeme].is_lexed;
+    if (is_lexed) loops &= lexeme_loops(lexeme);
+  }
+  if (!is_lexed) {
+    configs_[config].loops = 0;
+    loops = kinds_that_stay([&](Letter letter) { return next(config, letter) == config; });
+  }
+  return configs_[config].loops = loops;
+}
+
+uint64_t MaskWalk::lexeme_loops(Id lexeme) {
+  if (lexemes_[lexeme].loops == kNotAsked) {
+    lexemes_[lexeme].loops = 0;
+    const uint64_t loops = kinds_that_stay([&](Letter letter) { return lexeme_after(lexeme, letter) == lexeme; });
+    lexemes_[lexeme].loops = loops;
+  }
+  return lexemes_[lexeme].loops;
+}
+
+void MaskWalk::step(Id id, Letter letter, std::vector<Id>& found) {
+  const Parse parse = parses_[id];
+  if (lexemes_[parse.lexeme].is_lexed) {
+    const Id after = lexeme_after(parse.lexeme, letter);
+    if (after != kNowhere) {
+      Parse same = parse;
+      same.lexeme = after;
+      found.push_back(keep_parse(same));
+      return;
+    }
+  }
+  ++counts_.n_parsed;
+  Versions versions{lay_out(parse, vocabulary_->letters().spelling(letter))};
+  parser_.start_watch();
+  parser_.run(versions, false);
+  if (counts_.n_parsed > kMaxParsed) parser_.give_up("The vocabulary takes too long here.");
+  const auto begins_at = static_cast<uint32_t>(pasts_[parse.past].size());
+  for (const Version& version : versions) found.push_back(keep(version, parse.past, begins_at));
+}
+
+// Where the automaton goes on within the lexeme; kNowhere where the lexeme ends, and it is the parser's turn.
+MaskWalk::Id MaskWalk::lexeme_after(Id lexeme, Letter letter) {
+  if (!lexemes_[lexeme].row) {
+    lexemes_[lexeme].row = std::make_unique<Row>();
+    lexemes_[lexeme].row->fill(kUnknown);
+  }
+  const Id known = (*lexemes_[lexeme].row)[letter];
+  if (known != kUnknown) return known;
+  const std::string text = lexemes_[lexeme].text + vocabulary_->letters().spelling(letter);
+  Version version = lexemes_[lexeme].version;
+  parser_.text_ = text;
+  const bool is_done = parser_.read_lexeme(version, false);
+  version.seen = static_cast<uint32_t>(text.size());
+  Id after = kNowhere;
+  if (!is_done) {
+    std::vector<Alternative> alternatives = lexemes_[lexeme].alternatives;
+    for (auto& [stack, config] : alternatives)
+      if (config != kNowhere) config = next(config, letter);
+    after = keep_lexeme(version, text, text, std::move(alternatives));
+  }
+  return (*lexemes_[lexeme].row)[letter] = after;
+}
+
+Version MaskWalk::lay_out(const Parse& parse, std::string_view more) {
+  const Lexeme& lexeme = lexemes_[parse.lexeme];
+  buffer_ = pasts_[parse.past];
+  const auto from = static_cast<uint32_t>(buffer_.size());
+  buffer_ += lexeme.text;
+  buffer_ += more;
+  parser_.text_ = buffer_;
+  Version version = lexeme.version;
+  version.stack = parse.stack;
+  version.scanner = parse.scanner;
+  version.before = parse.before;
+  version.position += from;
+  version.seen += from;
+  version.token_start += from;
+  version.cursor += from;
+  version.accepted_end += from;
+  return version;
+}
+
+// A parse of the buffer's text as a number. What `past` stands for ends at `begins_at`.
+MaskWalk::Id MaskWalk::keep(const Version& version, Id past, uint32_t begins_at) {
+  const std::string_view all = buffer_;
+  const uint32_t from = version.position;
+  if (from != begins_at) past = past_after(all.substr(0, begins_at), all.substr(begins_at, from - begins_at));
+  Version relative = version;
+  relative.stack = kNoStack;
+  relative.scanner = ExternalScanner::kFresh;
+  relative.before = kNoSymbol;
+  for (uint32_t* place :
+       {&relative.position, &relative.seen, &relative.token_start, &relative.cursor, &relative.accepted_end})
+    *place -= std::min(*place, from);
+  const std::string_view text = all.substr(from);
+  const bool is_undecided = !text.empty() && version.lex == kDead;
+  const std::string rest(is_undecided ? rest_of(version, text) : text);
+  std::vector<Alternative> alternatives;
+  std::string shown = rest;
+  if (!text.empty() && may_lex_otherwise(version.stack)) {
+    shown = text;
+    alternatives = read_otherwise(version, past, begins_at);
+  }
+  relative.seen = static_cast<uint32_t>(shown.size());
+  return keep_parse({version.stack, version.scanner, version.before, past,
+                     keep_lexeme(relative, shown, rest, std::move(alternatives))});
+}
+
+// What the buffer's text is to each parse that a conflict may yet send back to where the lexeme begins.
+std::vector<MaskWalk::Alternative> MaskWalk::read_otherwise(const Version& version, Id past, uint32_t begins_at) {
+  std::vector<Alternative> alternatives;
+  const std::string text = buffer_;
+  for (Stack stack : stacks_of_conflicts(version)) {
+    Versions versions{{stack, version.scanner, version.before, version.position}};
+    parser_.text_ = buffer_ = text;
+    parser_.start_watch();
+    parser_.run(versions, false);
+    std::vector<Id> parses;
+    for (const Version& each : versions) {
+      parses.push_back(keep(each, past, begins_at));
+      parser_.text_ = buffer_ = text;
+    }
+    alternatives.push_back({stack, intern(std::move(parses))});
+  }
+  parser_.text_ = buffer_ = text;
+  return alternatives;
+}
+
+MaskWalk::Id MaskWalk::keep_parse(const Parse& parse) {
+  const auto [known, is_new] = parse_ids_.try_emplace(parse, static_cast<Id>(parses_.size()));
+  if (is_new) {
+    parses_.push_back(parse);
+    viable_.push_back(-1);
+  }
+  return known->second;
+}
+
+// What is enough of a text that the scanner has not decided.
+std::string MaskWalk::rest_of(const Version& version, std::string_view text) {
+  size_t last = text.size();
+  while (last > 0 && (static_cast<uint8_t>(text[last - 1]) & 0xC0) == 0x80) --last;
+  const bool is_cut = last > 0 && utf8_at(text, last - 1).length == 0;
+  if (is_cut) return std::string(text);
+  ScannerModel::Rest rest = parser_.scanner_.rest(parser_.question_for(version, false), buffer_);
+  if (version.may_be_lexed && !rest.is_never_lexed) {
+    // The lexer may be asked after all; which matters where it finds something that can be taken.
+    Version lexed = version;
+    lexed.position = 0;
+    const auto lexed_key = [&](std::string_view of) {
+      parser_.text_ = of;
+      parser_.start_watch();
+      if (!parser_.may_be_lexed(lexed, 0)) return std::string();
+      Version open = lexed;
+      parser_.start_lexing(open, language_.lex_mode(parser_.stacks_.state(version.stack)).lex_state);
+      parser_.read_lexeme(open, false);
+      return 'k' + lexeme_key(open, of);
+    };
+    const bool is_same = lexed_key(text) == lexed_key(rest.text);
+    parser_.text_ = buffer_;
+    if (!is_same) return std::string(text);
+  }
+  return std::move(rest.text);
+}
+
+// `rest` is enough of the text, but where there are alternatives.
+MaskWalk::Id MaskWalk::keep_lexeme(const Version& version, std::string_view text, std::string_view rest,
+                                   std::vector<Alternative> alternatives) {
+  const bool is_begun = !text.empty();
+  const bool is_lexed = is_begun && version.lex != kDead;
+  std::string key;
+  append(key, static_cast<uint8_t>(is_begun + is_lexed));
+  append(key, alternatives.size());
+  for (const auto& [stack, config] : alternatives) {
+    append(key, stack);
+    append(key, config);
+  }
+  if (is_lexed) {
+    key += lexeme_key(version, text);
+  } else if (is_begun) {
+    append(key, version.possible);
+    append(key, version.may_be_lexed);
+    key += rest;
+    ++counts_.n_raw;
+  }
+  const auto [known, is_new] = lexeme_ids_.try_emplace(std::move(key), static_cast<Id>(lexemes_.size()));
+  if (is_new) lexemes_.push_back({std::string(text), version, is_lexed, std::move(alternatives), nullptr});
+  return known->second;
+}
+
+// All that the automaton and the parser may yet ask of the lexeme.
+std::string MaskWalk::lexeme_key(const Version& version, std::string_view text) const {
+  const Grammar& grammar = *parser_.grammar();
+  const Symbol word = language_.keyword_capture_token();
+  const bool has_words = grammar.keywords && word != kEnd;
+  std::string key;
+  append(key, version.lex);
+  append(key, version.accepted);
+  const auto& reachable = grammar.lexer.state(version.lex).reachable;
+  if (has_words && (version.accepted == word || reachable.contains(word))) {
+    LexState state = grammar.keywords->start(0);
+    LexState at_accepted = kDead;
+    for (uint32_t at = version.token_start; at < version.cursor && state != kDead;) {
+      if (at == version.accepted_end) at_accepted = state;
+      const Utf8Character character = utf8_at(text, at);
+      state = grammar.keywords->step(state, character.code_point).state;
+      at += std::max<uint8_t>(character.length, 1);
+    }
+    if (version.accepted_end == version.cursor) at_accepted = state;
+    append(key, state);
+    append(key, at_accepted);
+  }
+  const bool is_number = grammar.policy.is_json_number(version.accepted) ||
+                         (grammar.policy.has_json_numbers() &&
+                          reachable.any_of([&](Symbol symbol) { return grammar.policy.is_json_number(symbol); }));
+  const uint32_t from = is_number                       ? version.token_start
+                        : version.accepted != kNoSymbol ? std::min(version.accepted_end, version.cursor)
+                                                        : version.cursor;
+  key += text.substr(from);
+  return key;
+}
+
+// What of the text before a lexeme may matter to the scanner, as a text.
+MaskWalk::Id MaskWalk::past_after(std::string_view before, std::string_view consumed) {
+  std::string past = std::string(before) += consumed;
+  if (const ScannerModel* model = parser_.grammar()->model)
+    past = model->past(past);
+  else
+    past.erase(0, is_column_kept_ ? past.rfind('\n') + 1 : past.size());
+  if (past.empty()) past = "\n";  // not the text's beginning
+  const auto [known, is_new] = past_ids_.try_emplace(past, static_cast<Id>(pasts_.size()));
+  if (is_new) pasts_.push_back(std::move(past));
+  return known->second;
+}
+
+// May a conflict send a parse with that stack back to read its lexeme by other rules?
+bool MaskWalk::may_lex_otherwise(Stack stack) {
+  const auto known = lexes_otherwise_.find(stack);
+  if (known != lexes_otherwise_.end()) return known->second;
+  std::vector<Stack> found;
+  for (uint32_t symbol = 0; symbol < language_.token_count() && found.empty(); ++symbol)
+    add_stacks_of_conflicts(stack, static_cast<Symbol>(symbol), found);
+  return lexes_otherwise_[stack] = !found.empty();
+}
+
+// The stacks of the parses that would be sent back by one of the tokens that the version may yet find.
+std::vector<Stack> MaskWalk::stacks_of_conflicts(const Version& version) {
+  std::vector<Stack> found;
+  const Symbol word = language_.keyword_capture_token();
+  const auto add = [&](Symbol symbol) { add_stacks_of_conflicts(version.stack, symbol, found); };
+  if (version.lex == kDead) {
+    for (uint32_t symbol = 0; symbol < language_.token_count(); ++symbol) add(static_cast<Symbol>(symbol));
+  } else {
+    const Grammar& grammar = *parser_.grammar();
+    const auto visit = [&](Symbol symbol) {
+      add(symbol);
+      if (grammar.keywords && symbol == word)
+        grammar.keywords->state(grammar.keywords->start(0)).reachable.any_of([&](Symbol keyword) {
+          add(keyword);
+          return false;
+        });
+      return false;
+    };
+    grammar.lexer.state(version.lex).reachable.any_of(visit);
+    if (version.accepted != kNoSymbol) visit(version.accepted);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+void MaskWalk::add_stacks_of_conflicts(Stack stack, Symbol symbol, std::vector<Stack>& found) {
+  const auto mode_of = [&](Stack of) {
+    const LexMode mode = language_.lex_mode(parser_.stacks_.state(of));
+    return std::pair(mode.lex_state, mode.external_lex_state);
+  };
+  const auto own = mode_of(stack);
+  std::vector<Stack> reached{stack};
+  const auto add_from = [&](Stack from, Symbol with) {
+    const auto actions = language_.actions(parser_.stacks_.state(from), with);
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (actions[i].type != ParseAction::kReduce) continue;
+      const Stack reduced = parser_.reduce(from, actions[i]);
+      if (reduced == kNoStack || std::find(reached.begin(), reached.end(), reduced) != reached.end()) continue;
+      if (i + 1 < actions.size() && mode_of(reduced) != own) found.push_back(reduced);
+      reached.push_back(reduced);
+    }
+  };
+  for (size_t at = 0; at < reached.size() && !parser_.is_spent(1); ++at) {
+    add_from(reached[at], symbol);
+    if (parser_.grammar()->keywords) add_from(reached[at], language_.keyword_capture_token());  // what a keyword may be
+  }
+}
+
+bool MaskWalk::is_viable(Id id) {
+  if (viable_[id] < 0) {
+    const Parse parse = parses_[id];
+    const Version version = lay_out(parse, "");
+    parser_.start_watch();
+    viable_[id] = parser_.is_viable(version, 0) || !parser_.gave_up().empty();
+  }
+  return viable_[id] != 0;
+}
+
+MaskWalk::Id MaskWalk::intern(std::vector<Id> parses) {
+  if (parses.empty()) return kNowhere;
+  std::sort(parses.begin(), parses.end());
+  parses.erase(std::unique(parses.begin(), parses.end()), parses.end());
+  const auto known = config_ids_.find(parses);
+  if (known != config_ids_.end()) return known->second;
+  bool is_any_viable = false;
+  for (Id parse : parses) is_any_viable |= is_viable(parse);
+  const auto id = static_cast<Id>(configs_.size());
+  config_ids_.emplace(parses, id);
+  Config& config = configs_.emplace_back();
+  config.parses = std::move(parses);
+  config.is_viable = is_any_viable;
+  return id;
+}
+
+}  // namespace treefill::syntax

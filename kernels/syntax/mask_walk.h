@@ -1,0 +1,145 @@
+// Which tokens of a vocabulary may come next: all of them at once.
+//
+// The tokens are walked as a trie, and what has been read on the way is a number: the parses that are alive, written so
+// that two texts have the same number where nothing that follows tells them apart. Where a letter leads from a number
+// is found out once, by the parser, and looked up from then on; so a walk over 200,000 nodes asks the parser some
+// thousand times. What is forgotten of a text, and why that is sound:
+//
+// - Of an open lexeme only the automaton's states count (its own and the keywords'), and what lies behind the longest
+//   token so far, which will be read again. Where a conflict may send the parser back to read the lexeme in another
+//   way, all of it is kept.
+// - Of a text that the external scanner has not decided, what its model says is enough (`ScannerModel::Answer::rest`);
+//   a scanner without a model gets all of it.
+// - Of what lies before the open lexeme nothing, but for models that look at the indentation of lines before, and
+//   scanners that ask for their column.
+
+#ifndef TREEFILL_SYNTAX_MASK_WALK_H_
+#define TREEFILL_SYNTAX_MASK_WALK_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "syntax/parser.h"
+#include "syntax/vocabulary.h"
+
+namespace treefill::syntax {
+
+class MaskWalk {
+ public:
+  MaskWalk(Parser& parser, std::shared_ptr<const GrammarVocabulary> vocabulary);
+
+  // Sets the bits of the tokens that may come after `text`, whose parses are `versions`, in a mask that is all 0.
+  // True where the grammar decided; false where it gave up: then the bits are those of all tokens.
+  bool fill(std::string_view text, const Versions& versions, std::span<uint32_t> words);
+
+  // How much the last walk did.
+  struct Counts {
+    uint64_t n_nodes = 0;    // of the tries that were looked at
+    uint64_t n_steps = 0;    // where letters led from numbers for the first time
+    uint64_t n_parsed = 0;   // of them by the parser
+    uint64_t n_raw = 0;      // texts that had to be kept whole
+    uint64_t n_configs = 0;  // numbers
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  using Id = uint32_t;
+  static constexpr Id kUnknown = 0xFFFFFFFF;
+  static constexpr Id kNowhere = 0xFFFFFFFE;           // no parse is alive there
+  static constexpr uint64_t kNotAsked = ~uint64_t{0};  // no lexeme goes on with everything
+  using Row = std::array<Id, kLetters>;
+
+  // What else a lexeme may be: what it is to a parse with that stack, which begins where the lexeme does.
+  struct Alternative {
+    Stack stack;
+    Id config;  // or kNowhere
+  };
+  // The open lexeme of a parse: a text, and how the parser stands in it. Places count from the lexeme's beginning.
+  struct Lexeme {
+    std::string text;
+    Version version;
+    bool is_lexed;  // by the automaton alone, so that where a letter leads does not depend on the stack
+    std::vector<Alternative> alternatives;
+    std::unique_ptr<Row> row;  // then: lexemes
+    uint64_t loops = kNotAsked;
+  };
+  // One parse that is alive.
+  struct Parse {
+    Stack stack;
+    ScannerState scanner;
+    Symbol before;
+    Id past;
+    Id lexeme;
+    bool operator==(const Parse&) const = default;
+  };
+  struct ParseHash {
+    size_t operator()(const Parse& parse) const;
+  };
+  // All parses of one text.
+  struct Config {
+    std::vector<Id> parses;
+    bool is_viable;
+    uint64_t loops = kNotAsked;  // kinds of letters that lead back here
+    std::unique_ptr<Row> row;
+  };
+  struct IdsHash {
+    size_t operator()(const std::vector<Id>& ids) const;
+  };
+
+  Id root(std::string_view text, const Versions& versions);
+  void walk(const TokenTrie& trie, Id root, std::span<uint32_t> words);
+  Id next(Id config, Letter letter);
+  Id find_next(Id config, Letter letter);
+  uint64_t loops(Id config);
+  uint64_t lexeme_loops(Id lexeme);
+  template <typename Stays>
+  uint64_t kinds_that_stay(Stays stays) const;
+  void step(Id parse, Letter letter, std::vector<Id>& found);
+  Id lexeme_after(Id lexeme, Letter letter);
+  // Has the buffer hold the parse's text, `more` after it; its version with places in there.
+  Version lay_out(const Parse& parse, std::string_view more);
+  void forget();
+  Id keep(const Version& version, Id past, uint32_t begins_at);
+  Id keep_parse(const Parse& parse);
+  Id keep_lexeme(const Version& version, std::string_view text, std::string_view rest,
+                 std::vector<Alternative> alternatives);
+  std::string rest_of(const Version& version, std::string_view text);
+  std::vector<Alternative> read_otherwise(const Version& version, Id past, uint32_t begins_at);
+  std::string lexeme_key(const Version& version, std::string_view text) const;
+  Id past_after(std::string_view before, std::string_view consumed);
+  bool may_lex_otherwise(Stack stack);
+  std::vector<Stack> stacks_of_conflicts(const Version& version);
+  void add_stacks_of_conflicts(Stack stack, Symbol symbol, std::vector<Stack>& found);
+  bool is_viable(Id parse);
+  Id intern(std::vector<Id> parses);
+
+  Parser& parser_;
+  std::shared_ptr<const GrammarVocabulary> vocabulary_;
+  const Language& language_;
+  Counts counts_;
+
+  // All of it is true for as long as the parser lives.
+  std::vector<Lexeme> lexemes_;
+  std::unordered_map<std::string, Id> lexeme_ids_;
+  std::unordered_map<Stack, bool> lexes_otherwise_;
+  std::vector<std::string> pasts_{""};  // what is before a lexeme, as far as it matters; "" is the text's beginning
+  std::unordered_map<std::string, Id> past_ids_{{"", 0}};
+  std::vector<Parse> parses_;
+  std::vector<int8_t> viable_;  // of parses; -1: not asked yet
+  std::unordered_map<Parse, Id, ParseHash> parse_ids_;
+  std::unordered_map<uint64_t, std::vector<Id>> steps_;  // of parses that are not alone
+  std::vector<Config> configs_;
+  std::unordered_map<std::vector<Id>, Id, IdsHash> config_ids_;
+  std::string buffer_;  // the text of the parse that is looked at
+  bool is_column_kept_ = false;
+};
+
+}  // namespace treefill::syntax
+
+#endif  // TREEFILL_SYNTAX_MASK_WALK_H_
