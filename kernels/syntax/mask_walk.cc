@@ -39,7 +39,29 @@ size_t MaskWalk::IdsHash::operator()(const std::vector<Id>& ids) const {
 }
 
 MaskWalk::MaskWalk(Parser& parser, std::shared_ptr<const GrammarVocabulary> vocabulary)
-    : parser_(parser), vocabulary_(std::move(vocabulary)), language_(parser.language_) {}
+    : parser_(parser),
+      vocabulary_(std::move(vocabulary)),
+      language_(parser.language_),
+      n_letters_(vocabulary_->letters().n_letters()) {}
+
+MaskWalk::Id MaskWalk::ParseIds::find_or_add(const Parse& parse, std::vector<Parse>& parses) {
+  if (parses.size() * 2 >= slots_.size()) grow(parses);
+  size_t slot = ParseHash()(parse) & (slots_.size() - 1);
+  for (; slots_[slot] != kUnknown; slot = (slot + 1) & (slots_.size() - 1))
+    if (parses[slots_[slot]] == parse) return slots_[slot];
+  slots_[slot] = static_cast<Id>(parses.size());
+  parses.push_back(parse);
+  return slots_[slot];
+}
+
+void MaskWalk::ParseIds::grow(const std::vector<Parse>& parses) {
+  slots_.assign(slots_.size() * 2, kUnknown);
+  for (Id id = 0; id < parses.size(); ++id) {
+    size_t slot = ParseHash()(parses[id]) & (slots_.size() - 1);
+    while (slots_[slot] != kUnknown) slot = (slot + 1) & (slots_.size() - 1);
+    slots_[slot] = id;
+  }
+}
 
 bool MaskWalk::fill(std::string_view text, const Versions& versions, std::span<uint32_t> words) {
   counts_ = {};
@@ -64,11 +86,16 @@ bool MaskWalk::fill(std::string_view text, const Versions& versions, std::span<u
 void MaskWalk::forget() {
   lexemes_.clear();
   lexeme_ids_.clear();
+  ending_ids_.clear();
   pasts_.assign(1, "");
   past_ids_ = {{"", 0}};
   parses_.clear();
   viable_.clear();
   parse_ids_.clear();
+  alone_.clear();
+  ended_.clear();
+  takes_word_.clear();
+  rows_.clear();
   steps_.clear();
   configs_.clear();
   config_ids_.clear();
@@ -113,37 +140,36 @@ void MaskWalk::walk(const TokenTrie& trie, Id root, std::span<uint32_t> words) {
 }
 
 MaskWalk::Id MaskWalk::next(Id config, Letter letter) {
-  Config& from = configs_[config];
-  if (!from.row) {
-    from.row = std::make_unique<Row>();
-    from.row->fill(kUnknown);
-  }
-  const Id known = (*from.row)[letter];
+  if (configs_[config].row == kUnknown) configs_[config].row = new_row();
+  const Id known = entry(configs_[config].row, letter);
   return known != kUnknown ? known : find_next(config, letter);
+}
+
+MaskWalk::Id MaskWalk::new_row() {
+  rows_.resize(rows_.size() + n_letters_, kUnknown);
+  return static_cast<Id>(rows_.size() / n_letters_ - 1);
 }
 
 MaskWalk::Id MaskWalk::find_next(Id config, Letter letter) {
   ++counts_.n_steps;
   std::vector<Id> found;
-  const std::vector<Id> parses = configs_[config].parses;
-  if (parses.size() == 1) {
-    step(parses[0], letter, found);
+  if (configs_[config].parses.size() == 1) {
+    step(configs_[config].parses[0], letter, found);
   } else {
+    const std::vector<Id> parses = configs_[config].parses;
     for (Id parse : parses) {
-      const auto [known, is_new] = steps_.try_emplace(static_cast<uint64_t>(parse) << 8 | letter);
-      if (is_new) {
+      const uint64_t key = static_cast<uint64_t>(parse) << 8 | letter;
+      auto known = steps_.find(key);
+      if (known == steps_.end()) {
         std::vector<Id> led_to;
         step(parse, letter, led_to);
-        steps_[static_cast<uint64_t>(parse) << 8 | letter] = led_to;
-        found.insert(found.end(), led_to.begin(), led_to.end());
-      } else {
-        found.insert(found.end(), known->second.begin(), known->second.end());
+        known = steps_.insert_or_assign(key, std::move(led_to)).first;
       }
+      found.insert(found.end(), known->second.begin(), known->second.end());
     }
   }
-  const Id to = intern(std::move(found));
-  (*configs_[config].row)[letter] = to;
-  return to;
+  const Id to = found.size() == 1 ? config_of(found[0]) : intern(std::move(found));
+  return entry(configs_[config].row, letter) = to;
 }
 
 template <typename Stays>
@@ -185,11 +211,18 @@ uint64_t MaskWalk::lexeme_loops(Id lexeme) {
 void MaskWalk::step(Id id, Letter letter, std::vector<Id>& found) {
   const Parse parse = parses_[id];
   if (lexemes_[parse.lexeme].is_lexed) {
-    const Id after = lexeme_after(parse.lexeme, letter);
-    if (after != kNowhere) {
-      Parse same = parse;
-      same.lexeme = after;
-      found.push_back(keep_parse(same));
+    Parse longer = parse;
+    longer.lexeme = lexeme_after(parse.lexeme, letter);
+    const bool is_longer = longer.lexeme != kNowhere;
+    const bool is_whole = is_longer && lexemes_[longer.lexeme].is_whole;
+    if (is_longer && !is_whole) {
+      found.push_back(keep_parse(longer));
+      return;
+    }
+    Id after = after_ending(is_whole ? longer : parse);
+    if (after != kUnknown) {
+      if (after != kNowhere && !is_whole) after = next(after, letter);
+      if (after != kNowhere) found.insert(found.end(), configs_[after].parses.begin(), configs_[after].parses.end());
       return;
     }
   }
@@ -202,13 +235,10 @@ void MaskWalk::step(Id id, Letter letter, std::vector<Id>& found) {
   for (const Version& version : versions) found.push_back(keep(version, parse.past, begins_at));
 }
 
-// Where the automaton goes on within the lexeme; kNowhere where the lexeme ends, and it is the parser's turn.
+// The lexeme with the letter; kNowhere where it has ended before.
 MaskWalk::Id MaskWalk::lexeme_after(Id lexeme, Letter letter) {
-  if (!lexemes_[lexeme].row) {
-    lexemes_[lexeme].row = std::make_unique<Row>();
-    lexemes_[lexeme].row->fill(kUnknown);
-  }
-  const Id known = (*lexemes_[lexeme].row)[letter];
+  if (lexemes_[lexeme].row == kUnknown) lexemes_[lexeme].row = new_row();
+  const Id known = entry(lexemes_[lexeme].row, letter);
   if (known != kUnknown) return known;
   const std::string text = lexemes_[lexeme].text + vocabulary_->letters().spelling(letter);
   Version version = lexemes_[lexeme].version;
@@ -216,13 +246,43 @@ MaskWalk::Id MaskWalk::lexeme_after(Id lexeme, Letter letter) {
   const bool is_done = parser_.read_lexeme(version, false);
   version.seen = static_cast<uint32_t>(text.size());
   Id after = kNowhere;
-  if (!is_done) {
+  const bool is_whole = is_done && version.cursor == text.size();
+  if (!is_done || is_whole) {
     std::vector<Alternative> alternatives = lexemes_[lexeme].alternatives;
     for (auto& [stack, config] : alternatives)
       if (config != kNowhere) config = next(config, letter);
     after = keep_lexeme(version, text, text, std::move(alternatives));
+    lexemes_[after].is_whole = is_whole;
   }
-  return (*lexemes_[lexeme].row)[letter] = after;
+  return entry(lexemes_[lexeme].row, letter) = after;
+}
+
+// What a lexeme that has ended leads to: only its token counts, not how it was spelled.
+// kUnknown where more than the token counts.
+MaskWalk::Id MaskWalk::after_ending(const Parse& parse) {
+  const Lexeme& lexeme = lexemes_[parse.lexeme];
+  if (lexeme.ending == kNowhere || may_lex_otherwise(parse.stack)) return kUnknown;
+  Parse key = parse;
+  key.lexeme = lexeme.ending;
+  if (const auto known = ended_.find(key); known != ended_.end()) return known->second;
+  ++counts_.n_parsed;
+  Version version = lay_out(parse, "");
+  const auto begins_at = static_cast<uint32_t>(pasts_[parse.past].size());
+  const Symbol symbol = parser_.keyword_or(version.accepted, version);
+  Versions versions;
+  parser_.start_watch();
+  parser_.shift(version, symbol, version.accepted_end, version.scanner, symbol != version.accepted, versions);
+  std::vector<Id> parses;
+  bool is_sent_back = false;
+  for (Version& each : versions) {
+    is_sent_back |= each.position != version.accepted_end;
+    if (is_sent_back) break;
+    each.seen = each.position;
+    parses.push_back(keep(each, parse.past, begins_at));
+  }
+  const Id ended = is_sent_back ? kUnknown : intern(std::move(parses));
+  ended_.emplace(key, ended);
+  return ended;
 }
 
 Version MaskWalk::lay_out(const Parse& parse, std::string_view more) {
@@ -291,12 +351,12 @@ std::vector<MaskWalk::Alternative> MaskWalk::read_otherwise(const Version& versi
 }
 
 MaskWalk::Id MaskWalk::keep_parse(const Parse& parse) {
-  const auto [known, is_new] = parse_ids_.try_emplace(parse, static_cast<Id>(parses_.size()));
-  if (is_new) {
-    parses_.push_back(parse);
+  const Id id = parse_ids_.find_or_add(parse, parses_);
+  if (id == viable_.size()) {
     viable_.push_back(-1);
+    alone_.push_back(kUnknown);
   }
-  return known->second;
+  return id;
 }
 
 // What is enough of a text that the scanner has not decided.
@@ -347,39 +407,59 @@ MaskWalk::Id MaskWalk::keep_lexeme(const Version& version, std::string_view text
     ++counts_.n_raw;
   }
   const auto [known, is_new] = lexeme_ids_.try_emplace(std::move(key), static_cast<Id>(lexemes_.size()));
-  if (is_new) lexemes_.push_back({std::string(text), version, is_lexed, std::move(alternatives), nullptr});
+  if (is_new) {
+    const Id ending = is_lexed && alternatives.empty() ? ending_of(version, text) : kNowhere;
+    lexemes_.push_back({std::string(text), version, is_lexed, std::move(alternatives), ending});
+  }
   return known->second;
+}
+
+// A number for what of a lexeme counts once it has ended where its text does; kNowhere where it can't end there.
+MaskWalk::Id MaskWalk::ending_of(const Version& version, std::string_view text) {
+  const Grammar& grammar = *parser_.grammar();
+  const bool is_token = version.accepted != kNoSymbol && version.accepted_end == text.size();
+  if (!is_token || grammar.policy.is_json_number(version.accepted)) return kNowhere;
+  std::string key;
+  append(key, version.accepted);
+  append(key, version.accepted == language_.keyword_capture_token() ? keyword_at(version, text, version.accepted_end)
+                                                                    : kDead);
+  if (grammar.model) key += grammar.model->past(text);
+  return ending_ids_.try_emplace(std::move(key), static_cast<Id>(ending_ids_.size())).first->second;
+}
+
+// The state that the automaton of keywords is in after the word up to `end`; kDead where it is none's beginning.
+LexState MaskWalk::keyword_at(const Version& version, std::string_view text, uint32_t end) const {
+  const auto& keywords = parser_.grammar()->keywords;
+  if (!keywords) return kDead;
+  LexState state = keywords->start(0);
+  for (uint32_t at = version.token_start; at < end && state != kDead;) {
+    const Utf8Character character = utf8_at(text, at);
+    state = keywords->step(state, character.code_point).state;
+    at += std::max<uint8_t>(character.length, 1);
+  }
+  return state;
 }
 
 // All that the automaton and the parser may yet ask of the lexeme.
 std::string MaskWalk::lexeme_key(const Version& version, std::string_view text) const {
   const Grammar& grammar = *parser_.grammar();
+  const Policy& policy = grammar.policy;
+  const auto& reachable = grammar.lexer.state(version.lex).reachable;
   const Symbol word = language_.keyword_capture_token();
-  const bool has_words = grammar.keywords && word != kEnd;
+  const bool has_token = version.accepted != kNoSymbol;
   std::string key;
   append(key, version.lex);
   append(key, version.accepted);
-  const auto& reachable = grammar.lexer.state(version.lex).reachable;
-  if (has_words && (version.accepted == word || reachable.contains(word))) {
-    LexState state = grammar.keywords->start(0);
-    LexState at_accepted = kDead;
-    for (uint32_t at = version.token_start; at < version.cursor && state != kDead;) {
-      if (at == version.accepted_end) at_accepted = state;
-      const Utf8Character character = utf8_at(text, at);
-      state = grammar.keywords->step(state, character.code_point).state;
-      at += std::max<uint8_t>(character.length, 1);
-    }
-    if (version.accepted_end == version.cursor) at_accepted = state;
-    append(key, state);
-    append(key, at_accepted);
+  if (grammar.keywords && (version.accepted == word || reachable.contains(word))) {
+    append(key, keyword_at(version, text, version.cursor));
+    if (has_token) append(key, keyword_at(version, text, version.accepted_end));
   }
-  const bool is_number = grammar.policy.is_json_number(version.accepted) ||
-                         (grammar.policy.has_json_numbers() &&
-                          reachable.any_of([&](Symbol symbol) { return grammar.policy.is_json_number(symbol); }));
-  const uint32_t from = is_number                       ? version.token_start
-                        : version.accepted != kNoSymbol ? std::min(version.accepted_end, version.cursor)
-                                                        : version.cursor;
-  key += text.substr(from);
+  const bool is_number =
+      policy.has_json_numbers() && ((has_token && policy.is_json_number(version.accepted)) ||
+                                    reachable.any_of([&](Symbol symbol) { return policy.is_json_number(symbol); }));
+  const uint32_t left = has_token ? std::min(version.accepted_end, version.cursor) : version.cursor;
+  key += text.substr(is_number ? version.token_start : left);
+  if (grammar.model && text.find('\n') != std::string_view::npos) key += grammar.model->past(text);
   return key;
 }
 
@@ -458,6 +538,11 @@ void MaskWalk::add_stacks_of_conflicts(Stack stack, Symbol symbol, std::vector<S
 bool MaskWalk::is_viable(Id id) {
   if (viable_[id] < 0) {
     const Parse parse = parses_[id];
+    const Lexeme& lexeme = lexemes_[parse.lexeme];
+    const Symbol word = language_.keyword_capture_token();
+    const bool may_be_word = lexeme.is_lexed && parser_.grammar()->keywords && word != kEnd &&
+                             parser_.grammar()->lexer.state(lexeme.version.lex).reachable.contains(word);
+    if (may_be_word && takes_word(parse)) return viable_[id] = 1;
     const Version version = lay_out(parse, "");
     parser_.start_watch();
     viable_[id] = parser_.is_viable(version, 0) || !parser_.gave_up().empty();
@@ -465,16 +550,40 @@ bool MaskWalk::is_viable(Id id) {
   return viable_[id] != 0;
 }
 
+bool MaskWalk::takes_word(const Parse& parse) {
+  const auto [known, is_new] = takes_word_.try_emplace(static_cast<uint64_t>(parse.stack) << 16 | parse.before, false);
+  if (is_new) {
+    Version version{};
+    version.stack = parse.stack;
+    version.before = parse.before;
+    parser_.start_watch();
+    known->second = parser_.can_take(version, language_.keyword_capture_token());
+  }
+  return known->second;
+}
+
+MaskWalk::Id MaskWalk::config_of(Id parse) {
+  if (alone_[parse] == kUnknown) alone_[parse] = intern({parse});
+  return alone_[parse];
+}
+
 MaskWalk::Id MaskWalk::intern(std::vector<Id> parses) {
   if (parses.empty()) return kNowhere;
   std::sort(parses.begin(), parses.end());
   parses.erase(std::unique(parses.begin(), parses.end()), parses.end());
-  const auto known = config_ids_.find(parses);
-  if (known != config_ids_.end()) return known->second;
+  const bool is_alone = parses.size() == 1;
+  if (is_alone) {
+    if (alone_[parses[0]] != kUnknown) return alone_[parses[0]];
+  } else if (const auto known = config_ids_.find(parses); known != config_ids_.end()) {
+    return known->second;
+  }
   bool is_any_viable = false;
   for (Id parse : parses) is_any_viable |= is_viable(parse);
   const auto id = static_cast<Id>(configs_.size());
-  config_ids_.emplace(parses, id);
+  if (is_alone)
+    alone_[parses[0]] = id;
+  else
+    config_ids_.emplace(parses, id);
   Config& config = configs_.emplace_back();
   config.parses = std::move(parses);
   config.is_viable = is_any_viable;

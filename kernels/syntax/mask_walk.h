@@ -53,7 +53,6 @@ class MaskWalk {
   static constexpr Id kUnknown = 0xFFFFFFFF;
   static constexpr Id kNowhere = 0xFFFFFFFE;           // no parse is alive there
   static constexpr uint64_t kNotAsked = ~uint64_t{0};  // no lexeme goes on with everything
-  using Row = std::array<Id, kLetters>;
 
   // What else a lexeme may be: what it is to a parse with that stack, which begins where the lexeme does.
   struct Alternative {
@@ -66,7 +65,9 @@ class MaskWalk {
     Version version;
     bool is_lexed;  // by the automaton alone, so that where a letter leads does not depend on the stack
     std::vector<Alternative> alternatives;
-    std::unique_ptr<Row> row;  // then: lexemes
+    Id ending;              // what of it counts once it has ended; kNowhere where that takes the parser
+    bool is_whole = false;  // nothing can make it longer
+    Id row = kUnknown;      // lexemes, where it is lexed
     uint64_t loops = kNotAsked;
   };
   // One parse that is alive.
@@ -86,7 +87,20 @@ class MaskWalk {
     std::vector<Id> parses;
     bool is_viable;
     uint64_t loops = kNotAsked;  // kinds of letters that lead back here
-    std::unique_ptr<Row> row;
+    Id row = kUnknown;
+  };
+  // Numbers of parses, by what they are.
+  class ParseIds {
+   public:
+    // The number of an equal one, or the next one.
+    Id find_or_add(const Parse& parse, std::vector<Parse>& parses);
+    void clear() { slots_.assign(kFirstSlots, kUnknown); }
+
+   private:
+    static constexpr size_t kFirstSlots = 1024;
+    void grow(const std::vector<Parse>& parses);
+
+    std::vector<Id> slots_ = std::vector<Id>(kFirstSlots, kUnknown);  // open addressing; at most half full
   };
   struct IdsHash {
     size_t operator()(const std::vector<Id>& ids) const;
@@ -107,11 +121,18 @@ class MaskWalk {
   void forget();
   Id keep(const Version& version, Id past, uint32_t begins_at);
   Id keep_parse(const Parse& parse);
+  Id config_of(Id parse);
+  Id new_row();
+  Id& entry(Id row, Letter letter) { return rows_[static_cast<size_t>(row) * n_letters_ + letter]; }
+  Id after_ending(const Parse& parse);
   Id keep_lexeme(const Version& version, std::string_view text, std::string_view rest,
                  std::vector<Alternative> alternatives);
   std::string rest_of(const Version& version, std::string_view text);
   std::vector<Alternative> read_otherwise(const Version& version, Id past, uint32_t begins_at);
   std::string lexeme_key(const Version& version, std::string_view text) const;
+  LexState keyword_at(const Version& version, std::string_view text, uint32_t end) const;
+  Id ending_of(const Version& version, std::string_view text);
+  bool takes_word(const Parse& parse);
   Id past_after(std::string_view before, std::string_view consumed);
   bool may_lex_otherwise(Stack stack);
   std::vector<Stack> stacks_of_conflicts(const Version& version);
@@ -122,17 +143,23 @@ class MaskWalk {
   Parser& parser_;
   std::shared_ptr<const GrammarVocabulary> vocabulary_;
   const Language& language_;
+  size_t n_letters_;
   Counts counts_;
 
   // All of it is true for as long as the parser lives.
   std::vector<Lexeme> lexemes_;
   std::unordered_map<std::string, Id> lexeme_ids_;
+  std::unordered_map<std::string, Id> ending_ids_;
   std::unordered_map<Stack, bool> lexes_otherwise_;
   std::vector<std::string> pasts_{""};  // what is before a lexeme, as far as it matters; "" is the text's beginning
   std::unordered_map<std::string, Id> past_ids_{{"", 0}};
   std::vector<Parse> parses_;
   std::vector<int8_t> viable_;  // of parses; -1: not asked yet
-  std::unordered_map<Parse, Id, ParseHash> parse_ids_;
+  ParseIds parse_ids_;
+  std::vector<Id> alone_;                           // of parses: the configs that they are alone in
+  std::unordered_map<Parse, Id, ParseHash> ended_;  // configs; of the lexeme only how it ends
+  std::unordered_map<uint64_t, bool> takes_word_;
+  std::vector<Id> rows_;                                 // `n_letters_` each: where a letter leads
   std::unordered_map<uint64_t, std::vector<Id>> steps_;  // of parses that are not alone
   std::vector<Config> configs_;
   std::unordered_map<std::vector<Id>, Id, IdsHash> config_ids_;

@@ -40,7 +40,7 @@ void for_each_piece(std::string_view token, Visit visit) {
 
 // What scanners, which ask the C library, may tell apart.
 uint32_t library_kinds(int32_t first, int32_t last) {
-  if (first != last) return 1u << 31;
+  if (first != last) return first <= kByteOrderMark && kByteOrderMark <= last ? 1u << 31 | 1 : 1u << 31;
   const auto character = static_cast<wint_t>(first);
   const bool kinds[] = {std::iswspace(character) != 0,      std::iswalpha(character) != 0,
                         std::iswalnum(character) != 0,      std::iswupper(character) != 0,
