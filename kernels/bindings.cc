@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "isa/detect.h"
+#include "logits/bind.h"
 #include "model/decoder.h"
 #include "model/int8_linear.h"
 #include "model/read_through.h"
@@ -329,6 +330,7 @@ NB_MODULE(_kernels, m) {
   m.def("threads", &threads);
   m.def("set_threads", &set_threads, "n_threads"_a);
   m.def("read_through", &bound_read_through, "arrays"_a);
+  logits::bind(m);
   syntax::bind(m);
   nb::class_<Int8Linear>(m, "Int8Linear")
       .def(nb::init<Blocks, Scales, Sums, std::optional<Vector>, int64_t, int64_t>(), "q"_a.noconvert(),
