@@ -36,7 +36,7 @@ e2e-tools: setup
 	@$(BIN)/python scripts/e2e_tools.py
 
 # All kernels on any machine: this one's as they are, AVX-VNNI, AVX-512 and AMX with their instructions emulated, NEON
-# cross-built and run by qemu; and the thread pool. Under sanitizers.
+# cross-built and run by qemu; what is built on them, and the thread pool. Under sanitizers.
 kernels-emulated: setup-tests
 	@echo "== kernels against the scalar ones, emulated where this machine lacks them, and the thread pool"
 	@mkdir -p build
@@ -45,6 +45,7 @@ kernels-emulated: setup-tests
 	@build/emulated/tests/isa_test
 	@build/emulated/tests/emulated/emulated_isa_test
 	@qemu-aarch64 build/aarch64/tests/isa_test neon
+	@build/emulated/tests/masked_test
 	@build/emulated/tests/work_pool_test
 
 # The syntax part under AddressSanitizer and UBSan: its own tests, and hostile texts through the built module.

@@ -14,17 +14,17 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "isa/detect.h"
+#include "logits/bind.h"
 #include "model/decoder.h"
 #include "model/int8_linear.h"
 #include "model/read_through.h"
+#include "model/shared_pool.h"
 #include "syntax/bind.h"
 
 namespace nb = nanobind;
@@ -44,36 +44,17 @@ using Flag = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::c
 using RawBytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Logits = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// One pool for the process, and one product at a time on it. Neither is ever destroyed: at exit, threads of the
-// interpreter may still be multiplying. A forked child has none of the parent's threads, so it begins anew.
-struct SharedPool {
-  std::mutex mutex;
-  std::unique_ptr<WorkPool> pool;
-};
-
-SharedPool* shared = new SharedPool;
-int wanted_threads = 0;
-
-int default_threads() { return std::max(1, std::min(8, static_cast<int>(std::thread::hardware_concurrency()))); }
-
-// The caller holds the mutex.
-WorkPool& the_pool() {
-  if (!shared->pool) shared->pool = std::make_unique<WorkPool>(wanted_threads ? wanted_threads : default_threads());
-  return *shared->pool;
-}
-
 void set_threads(int n_threads) {
   if (n_threads < 0 || n_threads > 256)
     throw std::invalid_argument("threads must be 0 (choose) to 256, got " + std::to_string(n_threads));
   nb::gil_scoped_release no_gil;
-  std::lock_guard lock(shared->mutex);
-  wanted_threads = n_threads;
-  shared->pool.reset();
+  const auto lock = lock_pool();
+  set_pool_threads(n_threads);
 }
 
 int threads() {
   nb::gil_scoped_release no_gil;
-  std::lock_guard lock(shared->mutex);
+  const auto lock = lock_pool();
   return the_pool().n_threads();
 }
 
@@ -113,7 +94,7 @@ class Int8Linear {
     if (!x || !y || n_rows < 0 || n_rows > kMostWide)
       throw std::invalid_argument("forward needs two addresses and a row count of 0 or more");
     nb::gil_scoped_release no_gil;
-    std::lock_guard lock(shared->mutex);
+    const auto lock = lock_pool();
     int8_linear(matrix_, reinterpret_cast<const float*>(x), n_rows, reinterpret_cast<float*>(y), the_pool());
   }
 
@@ -171,7 +152,7 @@ class BoundKvBlocks {
     if (from == to || n_tokens < 0 || n_tokens > cache_.shape().block_tokens)
       throw std::invalid_argument("copy takes two blocks and at most a block's tokens");
     nb::gil_scoped_release no_gil;
-    std::lock_guard lock(shared->mutex);
+    const auto lock = lock_pool();
     cache_.copy(from, to, n_tokens);
   }
 
@@ -254,7 +235,7 @@ class BoundDecoder {
     if (logits) check_shape(nb::ndarray<>(*logits), "logits", {n_logits, decoder_->shape().n_vocab});
     if (!logits && n_logits > 0) throw std::invalid_argument("logits are wanted, and there is nowhere to write them");
     nb::gil_scoped_release no_gil;
-    std::lock_guard lock(shared->mutex);
+    const auto lock = lock_pool();
     return decoder_->evaluate(appended, copied.data(), cancel.data(), logits ? logits->data() : nullptr, the_pool());
   }
 
@@ -324,7 +305,7 @@ uint64_t bound_read_through(const std::vector<RawBytes>& arrays) {
   std::vector<Bytes> all;
   for (const RawBytes& array : arrays) all.push_back({array.data(), static_cast<int64_t>(array.shape(0))});
   nb::gil_scoped_release no_gil;
-  std::lock_guard lock(shared->mutex);
+  const auto lock = lock_pool();
   return read_through(all, the_pool());
 }
 
@@ -341,7 +322,7 @@ NB_MODULE(_kernels, m) {
   using namespace treefill;
   nb::set_leak_warnings(false);  // grammars are kept for the life of the process, and outlive the module's count
 #if defined(__unix__) || defined(__APPLE__)
-  pthread_atfork(nullptr, nullptr, [] { shared = new SharedPool; });
+  pthread_atfork(nullptr, nullptr, begin_pool_anew);
 #endif
   m.def("instruction_sets", &instruction_set_names);
   m.def("instruction_set", [] { return std::string(active_instruction_set().name); });
@@ -349,6 +330,7 @@ NB_MODULE(_kernels, m) {
   m.def("threads", &threads);
   m.def("set_threads", &set_threads, "n_threads"_a);
   m.def("read_through", &bound_read_through, "arrays"_a);
+  logits::bind(m);
   syntax::bind(m);
   nb::class_<Int8Linear>(m, "Int8Linear")
       .def(nb::init<Blocks, Scales, Sums, std::optional<Vector>, int64_t, int64_t>(), "q"_a.noconvert(),

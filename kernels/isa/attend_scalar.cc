@@ -1,29 +1,10 @@
 // Attention and SwiGLU on any machine, in the order that every other file here must reproduce to the bit.
 
-#include "isa/exp.h"
+#include "isa/exp_scalar.h"
 #include "isa/kernel.h"
 
 namespace treefill {
 namespace {
-
-float exponential(float x) {
-  x = x > kExpMin ? x : kExpMin;  // what is not a number, too: it must not be cast to an integer
-  x = x < kExpMax ? x : kExpMax;
-  const float n = __builtin_nearbyintf(x * kLog2E);
-  float r = __builtin_fmaf(n, -kLn2High, x);
-  r = __builtin_fmaf(n, -kLn2Low, r);
-  float y = kExp0;
-  y = __builtin_fmaf(y, r, kExp1);
-  y = __builtin_fmaf(y, r, kExp2);
-  y = __builtin_fmaf(y, r, kExp3);
-  y = __builtin_fmaf(y, r, kExp4);
-  y = __builtin_fmaf(y, r, kExp5);
-  y = __builtin_fmaf(y, r * r, r) + 1.0f;
-  const int32_t bits = (static_cast<int32_t>(n) + 127) << 23;
-  float power;
-  __builtin_memcpy(&power, &bits, sizeof power);
-  return y * power;
-}
 
 float sum_lanes(const float* lanes) {
   const float even = (lanes[0] + lanes[4]) + (lanes[2] + lanes[6]);

@@ -76,24 +76,35 @@ bool has_dot_product() {
 
 #endif
 
+#if defined(__x86_64__)
+constexpr MaskedKernels kMaskedAvx512{masked_argmax_avx512, masked_above_avx512, masked_sum_exp_avx512};
+constexpr MaskedKernels kMaskedAvx2{masked_argmax_avx2, masked_above_avx2, masked_sum_exp_avx2};
+#elif defined(__aarch64__)
+constexpr MaskedKernels kMaskedNeon{masked_argmax_neon, masked_above_neon, masked_sum_exp_neon};
+#endif
+constexpr MaskedKernels kMaskedScalar{masked_argmax_scalar, masked_above_scalar, masked_sum_exp_scalar};
+
 std::vector<InstructionSet> detect() {
   std::vector<InstructionSet> found;
 #if defined(__x86_64__)
   __builtin_cpu_init();
+  const auto add = [&](const char* name, LinearFn linear, const MaskedKernels& masked) {
+    found.push_back({name, linear, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2, masked});
+  };
   if (has_avx512vnni()) {
-    if (cpu_has_amx_int8() && system_allows_amx())
-      found.push_back({"amx", linear_amx, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
-    found.push_back({"avx512vnni", linear_avx512vnni, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
+    if (cpu_has_amx_int8() && system_allows_amx()) add("amx", linear_amx, kMaskedAvx512);
+    add("avx512vnni", linear_avx512vnni, kMaskedAvx512);
   }
   if (has_avx2()) {
-    if (cpu_has_avxvnni())
-      found.push_back({"avxvnni", linear_avxvnni, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
-    found.push_back({"avx2", linear_avx2, quantise_avx2, weigh_avx2, softmax_avx2, swiglu_avx2});
+    if (cpu_has_avxvnni()) add("avxvnni", linear_avxvnni, kMaskedAvx2);
+    add("avx2", linear_avx2, kMaskedAvx2);
   }
 #elif defined(__aarch64__)
-  if (has_dot_product()) found.push_back({"neon", linear_neon, quantise_neon, weigh_neon, softmax_neon, swiglu_neon});
+  if (has_dot_product())
+    found.push_back({"neon", linear_neon, quantise_neon, weigh_neon, softmax_neon, swiglu_neon, kMaskedNeon});
 #endif
-  found.push_back({"scalar", linear_scalar, quantise_scalar, weigh_scalar, softmax_scalar, swiglu_scalar});
+  found.push_back(
+      {"scalar", linear_scalar, quantise_scalar, weigh_scalar, softmax_scalar, swiglu_scalar, kMaskedScalar});
   return found;
 }
 

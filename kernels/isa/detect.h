@@ -10,6 +10,13 @@
 
 namespace treefill {
 
+// What reads logits under a token mask.
+struct MaskedKernels {
+  MaskedArgmaxFn argmax;
+  MaskedAboveFn above;
+  MaskedSumExpFn sum_exp;
+};
+
 struct InstructionSet {
   const char* name;
   LinearFn linear;
@@ -17,6 +24,7 @@ struct InstructionSet {
   WeighFn weigh;
   SoftmaxFn softmax;
   SwigluFn swiglu;
+  MaskedKernels masked;
 };
 
 // Those that this machine runs, the quickest first; "scalar" is always the last.

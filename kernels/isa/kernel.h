@@ -70,6 +70,29 @@ using SoftmaxFn = float (*)(float* scores, int64_t n);
 // gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i], the same to the bit in every instruction set.
 using SwigluFn = void (*)(float* gate, const float* up, int64_t n);
 
+// A word of a token mask has the bits of 32 tokens, the first in the lowest; a bit that is set allows its token.
+constexpr int64_t kMaskTokens = 32;
+
+// Logits and the mask over them, whole words of it.
+struct MaskedPiece {
+  const float* logits;   // [n_words * 32]
+  const uint32_t* mask;  // [n_words]
+  int64_t n_words;
+};
+
+// Where the highest allowed logit is, of equals the first; -1 where none is above minus infinity. What is not a number
+// is above nothing.
+using MaskedArgmaxFn = int64_t (*)(const MaskedPiece& piece);
+
+// Writes where allowed logits above `bound` are, ascending, to `places`, which has room for all; returns how many.
+using MaskedAboveFn = int64_t (*)(const MaskedPiece& piece, float bound, int32_t* places);
+
+// The sum of exp(logit - top) of the allowed, none of which is above `top`, a finite number; what is not a number is as
+// little as can be. The same to the bit in every instruction set. Of the 32 exponentials of a word, those four that are
+// i in kLanes are added as (e[i] + e[i + 16]) + (e[i + 8] + e[i + 24]), 0 for what is not allowed; these go to lane i
+// in double precision, word by word, and the lanes are added up as `sum_lanes` does.
+using MaskedSumExpFn = double (*)(const MaskedPiece& piece, float top);
+
 void linear_scalar(const LinearPiece& piece);
 void linear_avx2(const LinearPiece& piece);
 void linear_avxvnni(const LinearPiece& piece);
@@ -92,6 +115,21 @@ void swiglu_neon(float* gate, const float* up, int64_t n);
 void quantise_scalar(const float* x, int64_t n_inputs, int8_t* q, float* scale);
 void quantise_avx2(const float* x, int64_t n_inputs, int8_t* q, float* scale);
 void quantise_neon(const float* x, int64_t n_inputs, int8_t* q, float* scale);
+
+int64_t masked_argmax_scalar(const MaskedPiece& piece);
+int64_t masked_argmax_avx2(const MaskedPiece& piece);
+int64_t masked_argmax_avx512(const MaskedPiece& piece);
+int64_t masked_argmax_neon(const MaskedPiece& piece);
+
+int64_t masked_above_scalar(const MaskedPiece& piece, float bound, int32_t* places);
+int64_t masked_above_avx2(const MaskedPiece& piece, float bound, int32_t* places);
+int64_t masked_above_avx512(const MaskedPiece& piece, float bound, int32_t* places);
+int64_t masked_above_neon(const MaskedPiece& piece, float bound, int32_t* places);
+
+double masked_sum_exp_scalar(const MaskedPiece& piece, float top);
+double masked_sum_exp_avx2(const MaskedPiece& piece, float top);
+double masked_sum_exp_avx512(const MaskedPiece& piece, float top);
+double masked_sum_exp_neon(const MaskedPiece& piece, float top);
 
 }  // namespace treefill
 

@@ -218,6 +218,56 @@ void check_quantise(const InstructionSet& set, const char* what, const Floats& x
          x.size(), what);
 }
 
+// Which tokens a mask allows: none, all, or about so many of a thousand, each by itself or as whole words of it.
+struct Allowed {
+  unsigned per_thousand;
+  bool whole_words;
+
+  Buffer<uint32_t> make(int n_words) const {
+    Random random(static_cast<unsigned>(n_words) + per_thousand);
+    Buffer<uint32_t> mask(static_cast<size_t>(n_words));
+    for (uint32_t& word : mask)
+      for (int i = 0; i < kMaskTokens; ++i) word |= static_cast<uint32_t>(random() % 1000 < per_thousand) << i;
+    if (whole_words)
+      for (uint32_t& word : mask) word = word & 1 ? ~uint32_t{0} : 0;
+    return mask;
+  }
+};
+
+void check_masked(const InstructionSet& set, const Mix& mix, const Allowed& allowed, int n_words) {
+  const int n_tokens = n_words * static_cast<int>(kMaskTokens);
+  const Floats logits = mix.make(n_tokens);
+  const Buffer<uint32_t> mask = allowed.make(n_words);
+  const MaskedPiece piece{logits.data(), mask.data(), n_words};
+  const auto check = [&](const char* what, bool is_same) {
+    expect(is_same, "%s: masked %s, %d words, %u of 1000%s, %s", set.name, what, n_words, allowed.per_thousand,
+           allowed.whole_words ? " whole" : "", mix.name);
+  };
+  const int64_t highest = masked_argmax_scalar(piece);
+  check("argmax", set.masked.argmax(piece) == highest);
+
+  Floats bounds(1, -kInfinity);
+  for (int token = 0; token < n_tokens; token += n_tokens / 3 + 1) bounds.push_back(logits[static_cast<size_t>(token)]);
+  for (float bound : bounds) {
+    Buffer<int32_t> expected(static_cast<size_t>(n_tokens), -1), actual = expected;
+    const int64_t n = masked_above_scalar(piece, bound, expected.data());
+    check("above", set.masked.above(piece, bound, actual.data()) == n && same(expected, actual));
+  }
+
+  if (highest < 0 || std::isinf(logits[static_cast<size_t>(highest)])) return;
+  const float top = logits[static_cast<size_t>(highest)];
+  const Buffer<double> expected(1, masked_sum_exp_scalar(piece, top)), actual(1, set.masked.sum_exp(piece, top));
+  check("sum of exponentials", same(expected, actual));
+}
+
+void check_masked(const InstructionSet& set) {
+  for (const Mix& mix : kMixes)
+    for (unsigned per_thousand : {0, 20, 500, 970, 1000})
+      for (bool whole_words : {false, true})
+        for (int n_words : {0, 1, 2, 7, 17, 31, 32, 33, 50, 64, 70})
+          check_masked(set, mix, {per_thousand, whole_words}, n_words);
+}
+
 // With a largest number of 127 the scale is 1, and every other is half way between two integers: to the even one.
 Floats halves() {
   Floats x;
@@ -229,6 +279,7 @@ Floats halves() {
 void check(const InstructionSet& set) {
   check_linear(set);
   check_weigh(set);
+  check_masked(set);
   for (const Mix& mix : kMixes) {
     for (int n = 1; n <= 70; ++n) check_softmax(set, mix, n);
     for (int n = 1; n <= 70; ++n) check_swiglu(set, mix, n);

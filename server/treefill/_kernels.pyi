@@ -1,4 +1,4 @@
-"""The native module (kernels/bindings.cc): int8 products on the CPU's best instruction set."""
+"""The native module (kernels/bindings.cc): int8 products and more on the CPU's best instruction set."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,32 @@ def read_through(arrays: list[NDArray[np.uint8]]) -> int:
     """Read the bytes [n] of all arrays once, as quickly as the machine can: what decoding is measured against.
 
     Returns the exclusive or of their 64-bit words. The GIL is released.
+    """
+
+def masked_argmax(logits: NDArray[np.float32], masks: NDArray[np.uint32 | np.int32]) -> NDArray[np.int32]:
+    """The token of the highest logit that its mask allows, a row; of equals the first, -1 where none may be taken.
+
+    `logits` is one row [V] or rows [n, V], `masks` one for all [W] or one a row [n, W], W = ceil(V / 32): token t has
+    bit t % 32 of word t // 32, which allows it when it is set. Bits after the last token are of no meaning. Both are
+    read where they lie (contiguous, in the processor's memory, numpy's or torch's). What is minus infinite or not a
+    number may not be taken. Returns [n], for one row [1]. Raises `ValueError` for arrays of another type, shape or
+    order. The GIL is released. Rows are shared among threads where they are many, and no decoder is at work.
+    """
+
+def masked_top_k(
+    logits: NDArray[np.float32], masks: NDArray[np.uint32 | np.int32], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The `k` tokens of the highest logits that may be taken and those logits, [n, k], the highest first, as above.
+
+    Of equals the first comes first. Where fewer than `k` may be taken, -1 and minus infinity follow.
+    """
+
+def masked_log_sum_exp(
+    logits: NDArray[np.float32], masks: NDArray[np.uint32 | np.int32]
+) -> NDArray[np.float32]:
+    """The logarithm of the sum of exp(logit) of what may be taken, [n], as above; minus infinity where nothing may.
+
+    It is off by 1.5e-6, beside its own rounding, at most.
     """
 
 class Int8Linear:

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
+using __mmask8 = uint8_t;
 using __mmask16 = uint16_t;
 
 inline __m512i _mm512_cvtepi16_epi32(__m256i from) {
@@ -30,6 +31,22 @@ inline __m512 _mm512_cvtepi32_ps(__m512i from) {
   memcpy(in, &from, sizeof in);
   for (int i = 0; i < 16; ++i) out[i] = static_cast<float>(in[i]);
   return _mm512_loadu_ps(out);
+}
+
+inline __m512i _mm512_cvtps_epi32(__m512 from) {
+  float in[16];
+  int32_t out[16];
+  memcpy(in, &from, sizeof in);
+  for (int i = 0; i < 16; ++i) out[i] = static_cast<int32_t>(nearbyintf(in[i]));
+  return _mm512_loadu_si512(out);
+}
+
+inline __m512d _mm512_cvtps_pd(__m256 from) {
+  float in[8];
+  double out[8];
+  memcpy(in, &from, sizeof in);
+  for (int i = 0; i < 8; ++i) out[i] = in[i];
+  return _mm512_loadu_pd(out);
 }
 
 inline __m512 _mm512_cvtph_ps(__m256i halves) {

@@ -4,12 +4,23 @@
 
 namespace treefill {
 
+namespace {
+
+constexpr MaskedKernels kMaskedAvx512{masked_argmax_avx512, masked_above_avx512, masked_sum_exp_avx512};
+constexpr MaskedKernels kMaskedScalar{masked_argmax_scalar, masked_above_scalar, masked_sum_exp_scalar};
+
+// Only these are of their own. The rest is AVX2's, tested where it runs; here scalar stands in for it.
+InstructionSet emulated(const char* name, LinearFn linear, const MaskedKernels& masked) {
+  return {name, linear, quantise_scalar, weigh_scalar, softmax_scalar, swiglu_scalar, masked};
+}
+
+}  // namespace
+
 const std::vector<InstructionSet>& instruction_sets() {
-  // Only their products are of their own. The rest is AVX2's, tested where it runs; here scalar stands in for it.
   static const std::vector<InstructionSet> sets{
-      {"amx", linear_amx, quantise_scalar, weigh_scalar, softmax_scalar, swiglu_scalar},
-      {"avx512vnni", linear_avx512vnni, quantise_scalar, weigh_scalar, softmax_scalar, swiglu_scalar},
-      {"avxvnni", linear_avxvnni, quantise_scalar, weigh_scalar, softmax_scalar, swiglu_scalar},
+      emulated("amx", linear_amx, kMaskedAvx512),
+      emulated("avx512vnni", linear_avx512vnni, kMaskedAvx512),
+      emulated("avxvnni", linear_avxvnni, kMaskedScalar),
   };
   return sets;
 }
