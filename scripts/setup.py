@@ -19,8 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STATE = VENV / "treefill-setup.json"
-DOWNLOAD_MB = 475
-"""All wheels of constraints.txt together, torch's CPU build (192 MB) included; the model's size is told apart."""
+DOWNLOAD_MB = 673
+"""All wheels of constraints.txt together, torch's CPU build (192 MB) and Triton (198 MB) included; the model's size is
+told apart."""
 TORCH_INDEX = os.environ.get("TORCH_INDEX", "https://download.pytorch.org/whl/cpu")
 """Where torch's CPU build for Linux is; empty means that pip's own sources have it."""
 
