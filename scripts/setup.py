@@ -15,12 +15,16 @@ import sysconfig
 import urllib.request
 from pathlib import Path
 
+FOR_TESTS = "--tests" in sys.argv
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STATE = VENV / "treefill-setup.json"
 DOWNLOAD_MB = 475
 """All wheels of constraints.txt together, torch's CPU build (192 MB) included; the model's size is told apart."""
+TESTS_DOWNLOAD_MB = 198
+"""What only the tests need comes on top: Triton."""
+ONLY_FOR_TESTS = ("triton",)
 TORCH_INDEX = os.environ.get("TORCH_INDEX", "https://download.pytorch.org/whl/cpu")
 """Where torch's CPU build for Linux is; empty means that pip's own sources have it."""
 
@@ -31,9 +35,11 @@ def main() -> None:
     done: dict[str, str] = json.loads(STATE.read_text()) if STATE.exists() else {}
     packages = digest([ROOT / "constraints.txt", ROOT / "pyproject.toml"])
     kernels = digest([*ROOT.glob("kernels/**/*"), *ROOT.glob("grammars/**/*"), ROOT / "pyproject.toml"])
-    if done.get("packages") != packages:
+    with_tests = f"{packages} and what only tests need"
+    wanted = with_tests if FOR_TESTS else packages
+    if done.get("packages") not in (wanted, with_tests):
         install_packages()
-        done = {"packages": packages}
+        done = done | {"packages": wanted} if done.get("packages") == packages else {"packages": wanted}
         STATE.write_text(json.dumps(done))
     if done.get("kernels") != kernels:
         say("Building the kernels (about a minute)")
@@ -63,7 +69,7 @@ def needed_packages() -> list[tuple[str, bool]]:
         ("make", shutil.which("make") is not None),
         ("cmake", shutil.which("cmake") is not None),
     ]
-    if "--tests" in sys.argv:  # they run the kernels of instruction sets that this machine lacks
+    if FOR_TESTS:  # they run the kernels of instruction sets that this machine lacks
         needed += [
             ("libsimde-dev", Path("/usr/include/simde/x86/avx512.h").exists()),
             ("g++-aarch64-linux-gnu", shutil.which("aarch64-linux-gnu-g++") is not None),
@@ -85,8 +91,11 @@ def install_packages() -> None:
     if not PYTHON.exists():
         say(f"Making {VENV.relative_to(ROOT)}")
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-    say(f"About to download up to {DOWNLOAD_MB} MB of Python packages (fewer where pip has them cached)")
+    size = DOWNLOAD_MB + (TESTS_DOWNLOAD_MB if FOR_TESTS else 0)
+    say(f"About to download up to {size} MB of Python packages (fewer where pip has them cached)")
     pinned = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and line[0] != "#"]
+    if not FOR_TESTS:
+        pinned = [line for line in pinned if not line.startswith(ONLY_FOR_TESTS)]
     pip("install", "--progress-bar", "on", *torch_index(), *pinned)
 
 

@@ -9,6 +9,9 @@ import pytest
 KEPT = {"TREEFILL_CACHE_DIR", "TREEFILL_MODEL_SOURCES"}
 """Where the real model lies and comes from is the caller's to say."""
 
+# GPU kernels are tested without a GPU. Triton reads this when it is imported, so before anything can.
+os.environ["TRITON_INTERPRET"] = "1"
+
 # A busy machine makes an example slow, not wrong.
 hypothesis.settings.register_profile("treefill", deadline=None)
 hypothesis.settings.load_profile("treefill")

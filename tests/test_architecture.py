@@ -12,7 +12,8 @@ import treefill
 SOURCE = next(Path(folder) for folder in treefill.__path__ if (Path(folder) / "cli.py").exists())
 
 ONLY_IN = {
-    "torch": {"engine/torch_backend"},
+    "torch": {"engine/torch_backend", "gpu"},
+    "triton": {"gpu"},
     "transformers": {"engine/torch_backend"},
     "bitsandbytes": {"engine/torch_backend"},
     "tokenizers": {"engine", "models"},
@@ -41,7 +42,8 @@ MAY_IMPORT = {
     },
     "engine": {"errors", "engine", "_kernels"},
     "engine/native": {"errors", "engine", "models", "_kernels"},
-    "engine/torch_backend": {"errors", "engine", "models"},
+    "engine/torch_backend": {"errors", "engine", "models", "gpu"},
+    "gpu": set(),
     "models": {"errors", "models"},
     "core": {"errors", "logs", "core", "text", "completion", "engine.api", "syntax.languages"},
     "lsp": {"errors", "logs", "lsp", "text", "core.link", "core.messages", "statistics"},
@@ -67,7 +69,9 @@ MAY_IMPORT = {
 
 
 def modules() -> Iterator[Path]:
-    return SOURCE.rglob("*.py")
+    yield from SOURCE.rglob("*.py")
+    if (SOURCE / "gpu").is_symlink():  # in a checkout it lies in kernels/triton
+        yield from (SOURCE / "gpu").rglob("*.py")
 
 
 def imports(path: Path) -> set[str]:
@@ -110,6 +114,19 @@ def test_a_package_sees_no_more_than_the_table_says(place: str) -> None:
         assert strangers == set(), path
 
 
+def test_only_the_torch_backend_may_import_the_gpu_kernels() -> None:
+    importers = {
+        path
+        for path in modules()
+        if any(name == "treefill.gpu" or name.startswith("treefill.gpu.") for name in imports(path))
+    }
+
+    assert {path for path in importers if not is_within(path, "gpu")} <= set(
+        (SOURCE / "engine/torch_backend").rglob("*.py")
+    )
+    assert SOURCE / "gpu/reference.py" in importers
+
+
 @pytest.mark.parametrize(
     ("statement", "unloaded"),
     [
@@ -118,10 +135,21 @@ def test_a_package_sees_no_more_than_the_table_says(place: str) -> None:
         ("import treefill.engine.api", {"torch", "transformers", "numpy"}),
         ("import treefill.models", {"torch", "transformers", "gguf", "huggingface_hub"}),
         ("import treefill.engine.native", {"torch", "transformers"}),
+        ("import treefill.engine.torch_backend", {"triton", "treefill.gpu", "bitsandbytes"}),
         ("import treefill.text", {"torch", "numpy", "treefill.engine"}),
         (
             "import treefill.lsp",
-            {"torch", "tree_sitter", "transformers", "numpy", "pydantic", "sqlite3", "treefill.completion"},
+            {
+                "torch",
+                "triton",
+                "treefill.gpu",
+                "tree_sitter",
+                "transformers",
+                "numpy",
+                "pydantic",
+                "sqlite3",
+                "treefill.completion",
+            },
         ),
         (
             "from treefill.app import connection_for; connection_for({}, no_core=False).make_link()",
