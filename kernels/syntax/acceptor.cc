@@ -40,6 +40,27 @@ bool Acceptor::accepts_whole(std::string_view rest, size_t n_back) {
   return on_trial(rest, n_back, [this](Versions& versions) { return parser_.read_whole(text_, versions); });
 }
 
+std::string Acceptor::forced(size_t limit) {
+  std::string bytes;
+  for (int next = 0; next >= 0 && bytes.size() < limit;) {
+    next = -1;
+    bytes.push_back(0);
+    for (int i = 0; i < 256; ++i) {
+      const int byte = (i + ' ') % 256;  // what is likeliest to be another way comes first
+      bytes.back() = static_cast<char>(byte);
+      if (!allows(bytes)) continue;
+      const bool is_other = next >= 0;
+      next = is_other ? -1 : byte;
+      if (is_other) break;
+    }
+    if (next < 0)
+      bytes.pop_back();
+    else
+      bytes.back() = static_cast<char>(next);
+  }
+  return bytes;
+}
+
 bool Acceptor::fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabulary, std::span<uint32_t> words) {
   if (vocabulary->grammar() != parser_.grammar())
     throw std::invalid_argument("The vocabulary is spelled for another grammar.");

@@ -30,6 +30,8 @@ class Acceptor {
   void rollback(size_t n);
   // Would the text be accepted as a whole with `rest` after it? The last `n_back` accepted pieces are left out again.
   bool accepts_whole(std::string_view rest, size_t n_back = 0);
+  // The bytes that must come next, as far as there is but one way on, and at most so many.
+  std::string forced(size_t limit);
   // Sets the bits of the tokens that may come next, in a mask that is all 0: those that `allows` allows. False where
   // the grammar gave up: then the bits are those of all tokens.
   bool fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabulary, std::span<uint32_t> words);

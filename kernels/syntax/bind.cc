@@ -287,6 +287,13 @@ void bind(nb::module_& m) {
       .def(
           "rollback", [](BoundAcceptor& self, size_t n) { self.get().rollback(n); }, "n"_a)
       .def(
+          "forced",
+          [](BoundAcceptor& self, size_t limit) {
+            const std::string forced = self.get().forced(limit);
+            return nb::bytes(forced.data(), forced.size());
+          },
+          "limit"_a)
+      .def(
           "fill_mask",
           [](BoundAcceptor& self, const BoundVocabulary& vocabulary, const MaskWords& words) {
             if (words.size() != vocabulary.spelled->vocabulary().n_words())

@@ -162,6 +162,30 @@ class Grammar:
     def external_states(self) -> list[list[bool]]:
         """The sets of external tokens that its scanner is asked for, a flag a token."""
 
+class Vocabulary:
+    """A model's tokens as bytes, by id; empty for those that are never written."""
+
+    def __init__(self, tokens: list[bytes], n_logits: int) -> None:
+        """Raises `ValueError` for more tokens than logits, and for a token of more than 255 bytes."""
+    @property
+    def n_logits(self) -> int: ...
+    @property
+    def n_words(self) -> int:
+        """Of 32 bits each, so that there is one for every logit."""
+
+class GrammarVocabulary:
+    """A vocabulary spelled for one grammar: characters that its lexers do not tell apart are one letter.
+
+    Takes 0.2 to 2 s to make, and 6 MB. May be shared by threads.
+    """
+
+    def __init__(self, grammar: Grammar, vocabulary: Vocabulary) -> None: ...
+    @property
+    def n_letters(self) -> int: ...
+    @property
+    def n_nodes(self) -> int:
+        """Of the tries."""
+
 class Acceptor:
     """Tells whether a text that grows is the beginning of something that a grammar accepts. One thread at a time."""
 
@@ -176,6 +200,19 @@ class Acceptor:
         """Whether the text is whole with `rest` after it, the last `n_back` accepted pieces left out."""
     def expected(self) -> list[str]:
         """Names of the tokens that may come next, where one has just ended."""
+    def forced(self, limit: int) -> bytes:
+        """The bytes that must come next, as far as there is but one way on, and at most so many."""
+    def fill_mask(self, vocabulary: GrammarVocabulary, words: NDArray[np.uint32]) -> bool:
+        """Write which tokens may come next: bit t % 32 of word t // 32 is token t's. `words` has [n_words].
+
+        False where the grammar gave up: then all tokens may. Raises `ValueError` for a vocabulary that is spelled for
+        another grammar, and for another number of words.
+        """
+    @property
+    def mask_counts(self) -> tuple[int, int, int, int, int]:
+        """Of the last mask: nodes of the trie that were looked at, steps found out, those by the parser, texts that had
+        to be kept whole, and how many numbers for texts there are by now.
+        """
     @property
     def is_alive(self) -> bool: ...
     @property

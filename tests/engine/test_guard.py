@@ -16,7 +16,8 @@ from treefill.engine.session import Session
 from tests.helpers.scripted_backend import ScriptedBackend
 from tests.helpers.scripted_engine import ByteVocabulary
 
-PROMPT = tuple(b"prompt:")
+PROMPT_BYTES = b"prompt:"
+PROMPT = tuple(PROMPT_BYTES)
 BYTES = ByteVocabulary()
 END = int(BYTES.control_id("<|endoftext|>") or 0)
 NEVER = frozenset(range(256, BYTES.n_tokens))
@@ -71,6 +72,9 @@ class Rule:
 
     def can_stop(self) -> bool:
         return self.may_stop(self.text)
+
+    def forced(self) -> bytes:
+        return b""
 
 
 def beginnings(*texts: bytes) -> Callable[[bytes], bool]:
@@ -278,6 +282,48 @@ def rare(*wanted: bytes) -> ScriptedBackend:
     return ScriptedBackend(ranked(*wanted), width=BYTES.n_tokens, is_narrow=True)
 
 
+class Forcing(Rule):
+    """Knows what must come where only one of its texts goes on."""
+
+    def __init__(self, *texts: bytes) -> None:
+        super().__init__(beginnings(*texts), lambda text: text in texts)
+        self.texts = texts
+
+    def forced(self) -> bytes:
+        left = [text[len(self.text) :] for text in self.texts if text.startswith(self.text)]
+        return left[0] if len(left) == 1 else b""
+
+
+def test_what_must_come_is_written_without_asking_the_model() -> None:
+    asked: list[bytes] = []
+
+    def script(ids: tuple[int, ...]) -> list[int]:
+        written = bytes(ids[len(PROMPT) :])
+        asked.append(written)
+        return [b"import"[len(written)] if len(written) < 6 else END]
+
+    backend = ScriptedBackend(script, width=BYTES.n_tokens)
+    generation = on(backend, GenerateRequest(PROMPT, guard=Forcing(b"import", b"if")))
+
+    assert (generation.text, generation.finish) == ("import", Finish.END)
+    assert (generation.n_new_tokens, generation.n_forced) == (6, 4)
+    assert asked == [b"", b"i", b"import"]
+    assert bytes(backend.cached) == PROMPT_BYTES + b"import", "what was written is in the cache"
+
+
+@pytest.mark.parametrize("limit", range(1, 6))
+def test_what_must_come_counts_as_what_was_asked_for(limit: int) -> None:
+    generation = generate(ranked(b"import"), Forcing(b"import", b"if"), max_new_tokens=limit)
+
+    assert (generation.text, generation.finish) == ("import"[:limit], Finish.LENGTH)
+
+
+def test_what_must_come_ends_where_enough_is_written() -> None:
+    generation = generate(ranked(b"import"), Forcing(b"import", b"if"), should_stop=lambda text: text == "impo")
+
+    assert (generation.text, generation.finish, generation.n_forced) == ("impo", Finish.STOPPED, 2)
+
+
 def test_at_a_dead_end_one_token_is_taken_back() -> None:
     guard = only(b"ab", b"cd")
     backend = rare(b"ax", b"cd")
@@ -286,7 +332,7 @@ def test_at_a_dead_end_one_token_is_taken_back() -> None:
     assert (generation.text, generation.finish) == ("cd", Finish.END)
     assert (generation.n_undone, generation.n_new_tokens) == (1, 2)
     assert guard.text == b"cd"
-    assert bytes(backend.cached) == bytes(PROMPT) + b"cd", "what was taken back is out of the cache, too"
+    assert bytes(backend.cached) == PROMPT_BYTES + b"cd", "what was taken back is out of the cache, too"
 
 
 def test_never_are_two_taken_back_in_a_row() -> None:

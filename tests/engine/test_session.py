@@ -41,8 +41,8 @@ def test_g11_what_two_prompts_share_is_reused_less_the_last_token(n_shared: int)
 def test_typing_evaluates_the_typed_tokens_only() -> None:
     backend, session = a_session()
     prefill(session, [1, 2, 3])
-    session.decode_one(4, CancelFlag())
-    session.decode_one(5, CancelFlag())
+    session.prefill([4], CancelFlag())
+    session.prefill([5], CancelFlag())
     backend.evaluated.clear()
 
     n_reused, _ = prefill(session, [1, 2, 3, 4, 9])

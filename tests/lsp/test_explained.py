@@ -69,6 +69,10 @@ SILENT = "The grammar cannot read the statement that the cursor is in."
             [ASKED.format(12, 2, 1)],
         ),
         (
+            {"syntax": FINE, "n_guarded": 12, "n_refused_first": 2, "n_undone": 1, "n_forced": 3},
+            [ASKED.format(12, 2, "1; written without the model: 3")],
+        ),
+        (
             {"syntax": FINE | {"unguarded": SILENT}, "n_guarded": 3, "n_refused_first": 0, "n_undone": 0},
             [
                 ASKED.format(3, 0, 0),

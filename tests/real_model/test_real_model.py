@@ -172,7 +172,7 @@ def test_complete_as_json_says_all_that_was_promised(
     assert exit_info.value.code in (0, None)
     assert list(result) == [
         "text", "range", "source", "declined", "n_prompt_tokens", "n_reused_tokens", "n_new_tokens",
-        "n_guarded", "n_refused_first", "n_undone", "ttft_ms", "total_ms", "model",
+        "n_guarded", "n_refused_first", "n_undone", "n_forced", "ttft_ms", "total_ms", "model",
     ]  # fmt: skip
     assert result["range"]["start"] == {"line": 27, "column": 33}
     assert result["source"] == "decoded"

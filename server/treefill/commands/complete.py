@@ -164,6 +164,7 @@ def completion_json(answered: Answered) -> dict[str, Any]:
         "n_guarded": generation.n_guarded if generation else 0,
         "n_refused_first": generation.n_refused_first if generation else 0,
         "n_undone": generation.n_undone if generation else 0,
+        "n_forced": generation.n_forced if generation else 0,
         "ttft_ms": round(generation.ttft_ms, 1) if generation else 0.0,
         "total_ms": round(generation.total_ms, 1) if generation else 0.0,
         "model": answered.engine.model,
@@ -300,6 +301,7 @@ def _guard(generation: Generation | None, finding: SyntaxFinding | None) -> Iter
         yield (
             f"Tokens that the grammar was asked about while the model wrote: {generation.n_guarded}; "
             f"first choices refused: {generation.n_refused_first}; taken back: {generation.n_undone}"
+            + (f"; written without the model: {generation.n_forced}" if generation.n_forced else "")
         )
         if silence:
             yield f"From somewhere on it did not decide: {silence}"

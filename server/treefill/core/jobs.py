@@ -156,6 +156,7 @@ def told(explanation: Explanation, generation: Generation | None) -> dict[str, A
             "n_guarded": generation.n_guarded,
             "n_refused_first": generation.n_refused_first,
             "n_undone": generation.n_undone,
+            "n_forced": generation.n_forced,
             "ttft_ms": round(generation.ttft_ms, 1),
             "total_ms": round(generation.total_ms, 1),
         }

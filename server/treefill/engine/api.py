@@ -70,6 +70,10 @@ class Guard(Protocol):
         """Whether the text may end after what was accepted."""
         ...
 
+    def forced(self) -> bytes:
+        """What must come next whatever the model says; nothing where there is a choice, the end among it."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
@@ -140,6 +144,8 @@ class Generation:
     """Those of them for which it refused the model's first choice."""
     n_undone: int = 0
     """Tokens taken back because nothing could come after them."""
+    n_forced: int = 0
+    """Tokens that the guard alone decided, so that the model was not asked."""
 
 
 @dataclass(frozen=True, slots=True)

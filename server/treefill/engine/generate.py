@@ -11,6 +11,7 @@ import numpy as np
 from treefill.engine.api import CancelFlag, Finish, GenerateRequest, Generation, TokenId, Vocabulary
 from treefill.engine.backend import Logits
 from treefill.engine.healing import PrefixIndex
+from treefill.engine.jump import certain_tokens
 from treefill.engine.sampler import candidates, choose
 from treefill.engine.session import Session
 from treefill.errors import EngineError
@@ -69,7 +70,11 @@ class Generator:
             if finish is not None:
                 break
             run.n_evaluated += run.n_new == 0
-            logits = self._session.decode_one(token, cancel)
+            certain = self._jump(token, run)
+            finish = self._finish(run) if certain else None
+            if finish is not None:
+                break
+            logits = self._session.prefill([token, *certain], cancel)
         return run.generation(finish or Finish.CANCELLED, min(n_reused, n_prompt))
 
     def _finish(self, run: "_Run") -> Finish | None:
@@ -96,6 +101,18 @@ class Generator:
                 return token
         return None
 
+    def _jump(self, last: TokenId, run: "_Run") -> list[TokenId]:
+        """Write what must come after `last` whatever the model says, as far as its tokens are certain."""
+        guard = run.request.guard
+        forced = guard.forced() if guard is not None and not run.remaining else b""
+        jumped: list[TokenId] = []
+        for token in certain_tokens(self._vocabulary, last, forced) if forced else ():
+            if self._finish(run) is not None or not run.append(token, self._vocabulary.token_bytes(token)):
+                break
+            jumped.append(token)
+        run.n_forced += len(jumped)
+        return jumped
+
     def _step_back(self, run: "_Run", cancel: CancelFlag) -> Logits | None:
         """Take the last token back, and the logits from which another one is to be chosen."""
         run.take_back()
@@ -115,6 +132,7 @@ class _Run:
         self.text = ""
         self.n_new = 0
         self.n_evaluated = 0
+        self.n_forced = 0
         self.started = started
         self.undone: TokenId | None = None
         """What was taken back at this place, and is not to be chosen again."""
@@ -201,4 +219,5 @@ class _Run:
             n_guarded=self._n_guarded,
             n_refused_first=self._n_refused_first,
             n_undone=self._n_undone,
+            n_forced=self.n_forced,
         )

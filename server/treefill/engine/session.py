@@ -39,10 +39,6 @@ class Session:
                 return None
         return logits
 
-    def decode_one(self, token: TokenId, cancel: CancelFlag) -> Logits | None:
-        """Append one chosen token; logits after it, or None when cancelled on the way."""
-        return self._evaluate([token], cancel, wants_logits=True)
-
     def _evaluate(self, ids: Sequence[TokenId], cancel: CancelFlag, wants_logits: bool) -> Logits | None:
         if cancel.is_cancelled:
             return None

@@ -99,7 +99,8 @@ def _guard(told: Mapping[str, Any]) -> Iterator[str]:
     if told.get("n_guarded"):
         yield (
             f"Tokens that the grammar was asked about while the model wrote: {told['n_guarded']}; "
-            f"first choices refused: {told['n_refused_first']}; taken back: {told['n_undone']}."
+            f"first choices refused: {told['n_refused_first']}; taken back: {told['n_undone']}"
+            + (f"; written without the model: {told['n_forced']}." if told.get("n_forced") else ".")
         )
         yield from (f"From somewhere on it did not decide: {silence}",) if silence else ()
     elif silence:

@@ -21,6 +21,8 @@ DIALECT_CHARS = 12_000
 """So much on either side of the cursor tells a text's dialect."""
 MAX_ENDS = 3
 """So many ways to end the innermost scope are tried."""
+MAX_FORCED = 64
+"""So many forced bytes are told at once."""
 MAX_LINE_FEEDS = 6
 """Line feeds in a row with nothing but blanks between them."""
 
@@ -83,15 +85,10 @@ class Matcher:
             texts.append(middle + body)
         return any(self._is_whole(text + rest) for text in texts for rest in self._rests)
 
-    def forced(self, limit: int = 32) -> bytes:
-        """The bytes that must come next, as far as there is but one way on."""
-        forced = b""
-        while len(forced) < limit:
-            ways = [byte for byte in range(256) if self._acceptor.allows(forced + bytes([byte]))]
-            if len(ways) != 1:
-                break
-            forced += bytes(ways)
-        return forced
+    def forced(self, limit: int = MAX_FORCED) -> bytes:
+        """The bytes that must come next, as far as there is but one way on; none where the text may also end."""
+        forced = self._acceptor.forced(limit)
+        return forced if forced and self._is_measured(forced) and not self.can_stop() else b""
 
     @property
     def gave_up(self) -> str:
