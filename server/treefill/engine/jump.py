@@ -21,7 +21,7 @@ def certain_tokens(vocabulary: Vocabulary, last: TokenId, forced: bytes) -> list
     except UnicodeDecodeError:
         return []
     readings = [vocabulary.encode(text + ending) for ending in ENDINGS]
-    shared: list[TokenId] = commonprefix(readings)
+    shared = list(commonprefix(readings))
     if not shared or shared[0] != last:
         return []
     n_bytes = len(vocabulary.token_bytes(last)) + len(forced)
