@@ -115,11 +115,9 @@ class Ours:
     """The acceptor over tree-sitter's tables, and the vocabulary's masks of it."""
 
     def __init__(self, tokens: Tokens) -> None:
-        if not hasattr(_kernels, "Vocabulary"):
-            raise ImportError("the compiled module has no masks; build treefill anew")
         self.name = f"treefill {version('treefill')}"
         self._tokens = tokens
-        self._vocabulary: Any = _kernels.Vocabulary(tokens.spelled, tokens.n_logits)
+        self._vocabulary = _kernels.Vocabulary(tokens.spelled, tokens.n_logits)
 
     def contenders(self, language_id: str) -> list[Contender]:
         """One for each dialect."""
@@ -128,7 +126,8 @@ class Ours:
     def _contender(self, grammar: Grammar) -> Contender:
         def compiled() -> Walker:
             try:
-                return OurWalker(tables(load(grammar)), self._vocabulary, self._tokens)
+                loaded = tables(load(grammar))
+                return OurWalker(loaded, _kernels.GrammarVocabulary(loaded, self._vocabulary), self._tokens)
             except GrammarError as error:
                 raise CannotLoad(str(error)) from None
 
@@ -138,10 +137,12 @@ class Ours:
 class OurWalker:
     """`Walker` over an acceptor."""
 
-    def __init__(self, grammar: _kernels.Grammar, vocabulary: Any, tokens: Tokens) -> None:
+    def __init__(
+        self, grammar: _kernels.Grammar, vocabulary: _kernels.GrammarVocabulary, tokens: Tokens
+    ) -> None:
         self.words = tokens.no_mask()
         self._grammar, self._vocabulary, self._spelled = grammar, vocabulary, tokens.spelled
-        self._acceptor: Any = None
+        self._acceptor = _kernels.Acceptor(grammar)
 
     def begin(self) -> None:
         """As the protocol says."""

@@ -6,13 +6,39 @@
 
 namespace treefill::syntax {
 
-Acceptor::Acceptor(std::shared_ptr<const Grammar> grammar) : parser_(std::move(grammar)) {
-  versions_.push_back(parser_.beginning());
+namespace {
+
+constexpr size_t kMaxIdle = 2;
+
+}  // namespace
+
+std::unique_ptr<ParserPool::Member> ParserPool::take() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto member = std::move(idle_.back());
+      idle_.pop_back();
+      return member;
+    }
+  }
+  return std::make_unique<Member>(grammar_);
 }
+
+void ParserPool::give_back(std::unique_ptr<Member> member) {
+  if (!member->parser.start_anew()) return;
+  std::lock_guard lock(mutex_);
+  if (idle_.size() < kMaxIdle) idle_.push_back(std::move(member));
+}
+
+Acceptor::Acceptor(std::shared_ptr<ParserPool> pool) : pool_(std::move(pool)), member_(pool_->take()) {
+  versions_.push_back(parser().beginning());
+}
+
+Acceptor::~Acceptor() { pool_->give_back(std::move(member_)); }
 
 // What was given up for a text that is gone is no reason to allow everything after another.
 void Acceptor::end_trial() {
-  if (gave_up_on_trial_) parser_.take_up_again();
+  if (gave_up_on_trial_) parser().take_up_again();
   gave_up_on_trial_ = false;
 }
 
@@ -33,11 +59,11 @@ bool Acceptor::on_trial(std::string_view more, size_t n_back, Judge judge) {
 }
 
 bool Acceptor::allows(std::string_view more, size_t n_back) {
-  return on_trial(more, n_back, [this](Versions& versions) { return parser_.read(text_, versions); });
+  return on_trial(more, n_back, [this](Versions& versions) { return parser().read(text_, versions); });
 }
 
 bool Acceptor::accepts_whole(std::string_view rest, size_t n_back) {
-  return on_trial(rest, n_back, [this](Versions& versions) { return parser_.read_whole(text_, versions); });
+  return on_trial(rest, n_back, [this](Versions& versions) { return parser().read_whole(text_, versions); });
 }
 
 std::string Acceptor::forced(size_t limit) {
@@ -62,15 +88,15 @@ std::string Acceptor::forced(size_t limit) {
 }
 
 bool Acceptor::fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabulary, std::span<uint32_t> words) {
-  if (vocabulary->grammar() != parser_.grammar())
+  if (vocabulary->grammar() != pool_->grammar())
     throw std::invalid_argument("The vocabulary is spelled for another grammar.");
   end_trial();
-  if (walked_ != vocabulary) {
-    walk_ = std::make_unique<MaskWalk>(parser_, vocabulary);
-    walked_ = vocabulary;
+  if (member_->vocabulary != vocabulary) {
+    member_->walk = std::make_unique<MaskWalk>(parser(), vocabulary);
+    member_->vocabulary = vocabulary;
   }
   const bool had_given_up = !gave_up().empty();
-  const bool is_decided = walk_->fill(text_, versions_, words);
+  const bool is_decided = member_->walk->fill(text_, versions_, words);
   gave_up_on_trial_ = !is_decided && !had_given_up;
   return is_decided;
 }
@@ -79,7 +105,7 @@ bool Acceptor::accept(std::string_view more) {
   end_trial();
   saved_.push_back({text_.size(), versions_, refused_at(), !gave_up().empty()});
   text_.append(more);
-  const bool is_allowed = parser_.read(text_, versions_);
+  const bool is_allowed = parser().read(text_, versions_);
   if (!is_allowed) versions_.clear();
   return is_allowed;
 }
@@ -88,8 +114,8 @@ void Acceptor::rollback(size_t n) {
   for (; n > 0 && !saved_.empty(); --n) {
     text_.resize(saved_.back().length);
     versions_ = std::move(saved_.back().versions);
-    parser_.refused_at = saved_.back().refused_at;
-    if (!saved_.back().had_given_up && !gave_up().empty()) parser_.take_up_again();
+    parser().refused_at = saved_.back().refused_at;
+    if (!saved_.back().had_given_up && !gave_up().empty()) parser().take_up_again();
     saved_.pop_back();
   }
 }

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "syntax/mask_walk.h"
@@ -16,10 +18,38 @@
 
 namespace treefill::syntax {
 
+// Parsers of one grammar that serve one text after the other: what a parser and its masks have found out is true of
+// any text. Safe to use from many threads.
+class ParserPool {
+ public:
+  struct Member {
+    explicit Member(std::shared_ptr<const Grammar> grammar) : parser(std::move(grammar)) {}
+
+    Parser parser;
+    std::shared_ptr<const GrammarVocabulary> vocabulary;  // of the masks
+    std::unique_ptr<MaskWalk> walk;                       // made for the first one
+  };
+
+  explicit ParserPool(std::shared_ptr<const Grammar> grammar) : grammar_(std::move(grammar)) {}
+
+  const std::shared_ptr<const Grammar>& grammar() const { return grammar_; }
+  std::unique_ptr<Member> take();
+  // Kept for the next text; unless it has grown large, or there are enough.
+  void give_back(std::unique_ptr<Member> member);
+
+ private:
+  std::shared_ptr<const Grammar> grammar_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Member>> idle_;
+};
+
 // One text that grows, and may shrink again. One thread at a time.
 class Acceptor {
  public:
-  explicit Acceptor(std::shared_ptr<const Grammar> grammar);
+  explicit Acceptor(std::shared_ptr<ParserPool> pool);
+  ~Acceptor();
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
 
   // Is the text so far, with `more` after it, still the beginning of something accepted? The text stays as it is.
   // The last `n_back` accepted pieces are left out of it.
@@ -36,26 +66,28 @@ class Acceptor {
   // the grammar gave up: then the bits are those of all tokens.
   bool fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabulary, std::span<uint32_t> words);
   // How much the last mask took.
-  MaskWalk::Counts mask_counts() const { return walk_ ? walk_->counts() : MaskWalk::Counts{}; }
+  MaskWalk::Counts mask_counts() const { return member_->walk ? member_->walk->counts() : MaskWalk::Counts{}; }
   // The terminals that may come next, where a token has just ended.
-  std::vector<Symbol> expected() { return parser_.expected(versions_); }
+  std::vector<Symbol> expected() { return parser().expected(versions_); }
 
-  const Grammar& grammar() const { return *parser_.grammar(); }
+  const Grammar& grammar() const { return *pool_->grammar(); }
   bool is_alive() const { return !versions_.empty(); }
   size_t n_accepted() const { return saved_.size(); }
   size_t n_versions() const { return versions_.size(); }
   // Where the token begins that no parse could take, for the last piece that was refused; a byte of the text with it.
-  uint32_t refused_at() const { return parser_.refused_at; }
+  uint32_t refused_at() const { return member_->parser.refused_at; }
   // Why everything is allowed from here on; empty while the grammar decides.
-  const std::string& gave_up() const { return parser_.gave_up(); }
+  const std::string& gave_up() const { return member_->parser.gave_up(); }
 
  private:
   // Calls `judge` on what was there `n_back` pieces ago, with `more` after it; then all is as it was.
   template <typename Judge>
   bool on_trial(std::string_view more, size_t n_back, Judge judge);
   void end_trial();
+  Parser& parser() { return member_->parser; }
 
-  Parser parser_;
+  std::shared_ptr<ParserPool> pool_;
+  std::unique_ptr<ParserPool::Member> member_;
   std::string text_;
   Versions versions_;
   struct Saved {
@@ -66,8 +98,6 @@ class Acceptor {
   };
   std::vector<Saved> saved_;
   bool gave_up_on_trial_ = false;
-  std::unique_ptr<MaskWalk> walk_;  // made for the first mask
-  std::shared_ptr<const GrammarVocabulary> walked_;
 };
 
 }  // namespace treefill::syntax

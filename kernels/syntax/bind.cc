@@ -40,14 +40,15 @@ class BoundGrammar {
     std::vector<uint32_t> words(kept.size() / sizeof(uint32_t));
     if (!words.empty()) std::memcpy(words.data(), kept.c_str(), words.size() * sizeof(uint32_t));
     nb::gil_scoped_release no_gil;
-    grammar_ = std::make_shared<const Grammar>(tables, policy, scanner_model, words);
+    pool_ = std::make_shared<ParserPool>(std::make_shared<const Grammar>(tables, policy, scanner_model, words));
   }
 
-  const std::shared_ptr<const Grammar>& get() const { return grammar_; }
+  const std::shared_ptr<const Grammar>& get() const { return pool_->grammar(); }
+  const std::shared_ptr<ParserPool>& pool() const { return pool_; }
 
  private:
   nb::object capsule_;
-  std::shared_ptr<const Grammar> grammar_;
+  std::shared_ptr<ParserPool> pool_;
 };
 
 struct BoundVocabulary {
@@ -58,7 +59,7 @@ using MaskWords = nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::c
 
 class BoundAcceptor {
  public:
-  explicit BoundAcceptor(const BoundGrammar& grammar) : acceptor_(grammar.get()) {}
+  explicit BoundAcceptor(const BoundGrammar& grammar) : acceptor_(grammar.pool()) {}
 
   template <typename Call>
   bool with_text(const nb::bytes& text, Call call) {

@@ -9,7 +9,7 @@ namespace treefill::syntax {
 namespace {
 
 constexpr size_t kMaxParsed = 2'000'000;  // steps of one mask: then everything is allowed
-constexpr size_t kMaxConfigs = 100'000;   // are remembered
+constexpr size_t kMaxConfigs = 50'000;    // are remembered
 
 template <typename T>
 void append(std::string& key, T value) {

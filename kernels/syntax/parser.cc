@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kMaxVersions = 64;
 constexpr size_t kMaxNodes = 4'000'000;
 constexpr size_t kMaxMemo = 1'000'000;
+constexpr size_t kMaxKeptNodes = 500'000;  // from one text to the next
+constexpr size_t kMaxKeptMemo = 200'000;
 constexpr uint64_t kMaxStepsAByte = 6;    // real files take less than two
 constexpr uint64_t kFreeSteps = 300'000;  // of one call
 constexpr uint64_t kWalkedAStep = 16;     // bytes that are read, or states of a stack, that count as one
@@ -98,6 +100,12 @@ std::vector<Symbol> Parser::expected(const Versions& versions) {
         break;
       }
   return symbols;
+}
+
+bool Parser::start_anew() {
+  refused_at = 0;
+  if (can_shift_.size() > kMaxKeptMemo) can_shift_.clear();
+  return gave_up_.empty() && stacks_.n_nodes() <= kMaxKeptNodes;
 }
 
 void Parser::take_up_again() {

@@ -86,6 +86,8 @@ class Parser {
   uint32_t refused_at = 0;
   // Why everything is allowed from here on; empty while the grammar decides.
   const std::string& gave_up() const { return gave_up_; }
+  // Ready for another text, with all that was found out. False where that has become too much to keep.
+  bool start_anew();
   // Takes up again what was given up for a text that is gone; unless memory is the reason.
   void take_up_again();
 
