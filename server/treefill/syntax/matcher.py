@@ -130,19 +130,17 @@ def matcher_at(
     skeleton = skeleton_at(text, offset, language)
     if not skeleton.statements:
         return OutOfReach("The statement that the cursor is in is too long for the grammar.")
-    acceptor, ends = _read_scopes(loaded, skeleton)
-    for statements in skeleton.statements:
-        if _accepts(acceptor, statements):
-            return _matcher(acceptor, skeleton, ends)
-    # The beginning of the scope may be misread: let it be one that says nothing, or none.
-    statement = skeleton.statements[-1]
-    for beginning in skeleton.scopes[-1][1:] if skeleton.scopes else ():
-        acceptor = _kernels.Acceptor(tables(loaded))
-        if acceptor.accept(beginning) and acceptor.accept(statement):
-            return _matcher(acceptor, skeleton, ())
-    acceptor = _kernels.Acceptor(tables(loaded))
-    if skeleton.scopes and acceptor.accept(statement):
-        return _matcher(acceptor, skeleton, ())
+    for readings in (skeleton.statements, skeleton.lines):
+        acceptor, ends = _read_scopes(loaded, skeleton)
+        for statements in readings:
+            if _accepts(acceptor, statements):
+                return _matcher(acceptor, skeleton, ends)
+        # The beginning of the scope may be misread: let it be one that says nothing, or none.
+        beginnings = (*skeleton.scopes[-1][1:], b"") if skeleton.scopes and readings else ()
+        for beginning in beginnings:
+            acceptor = _kernels.Acceptor(tables(loaded))
+            if acceptor.accept(beginning) and acceptor.accept(readings[-1]):
+                return _matcher(acceptor, skeleton, ())
     return OutOfReach("The grammar cannot read the statement that the cursor is in.")
 
 
@@ -156,26 +154,28 @@ def prepare(language: Language) -> None:
 
 
 def _read_scopes(loaded: LoadedGrammar, skeleton: Skeleton) -> tuple[_kernels.Acceptor, tuple[bytes, ...]]:
-    """An acceptor inside the innermost scope, and what would end all of them, or all but the innermost where that is
-    still to be closed; nothing where that is not known.
+    """An acceptor inside the innermost scope, and what would end all of them, or all but the innermost ones where
+    those are still to be closed; nothing where that is not known.
 
     The innermost may end in several ways: `v{` as a body with `}`, as a list of values with `};`.
     """
     acceptor = _kernels.Acceptor(tables(loaded))
-    ends: tuple[bytes, ...] = (b"",)
-    outer: tuple[bytes, ...] = ()
+    ends = skeleton.ends
+    outer: list[bytes] = []
     for readings in skeleton.scopes:
         if not any(_accepts(acceptor, reading) for reading in readings):
             # The scopes round it make no sense of this one: it begins a text of its own.
             acceptor = _kernels.Acceptor(tables(loaded))
             ends = ()
+            outer = []
             if not any(_accepts(acceptor, reading) for reading in readings):
                 continue
         if skeleton.closers and ends:
-            outer = ends[:1]
+            outer.append(ends[0])
             tried = (closer + ends[0] for closer in skeleton.closers)
             ends = tuple(islice((end for end in tried if acceptor.accepts_whole(end)), MAX_ENDS))
-    return acceptor, (*ends, *outer) if skeleton.lacks_closer and ends else ends
+    lacking = outer[::-1][: skeleton.n_lacking]
+    return acceptor, (*ends, *lacking) if ends else ends
 
 
 def _accepts(acceptor: _kernels.Acceptor, more: bytes) -> bool:

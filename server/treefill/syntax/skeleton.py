@@ -45,14 +45,18 @@ class Skeleton:
     """The readings of what lies between the innermost beginning and the cursor, the best first."""
     rests: tuple[bytes, ...]
     """What may come after the cursor: the rest of its statement; and more, for what may be opened at the cursor."""
+    lines: tuple[bytes, ...] = ()
+    """The readings of the cursor's line, where it stands as a statement does and the grammar may not read more."""
     closers: tuple[bytes, ...] = ()
     """What may end a scope; empty where nothing does."""
     right: bytes = b""
     """The rest of the cursor's line."""
     is_cut: bool = False
     """True where what is open at the cursor closes too far below to be read."""
-    lacks_closer: bool = False
-    """True where more scopes are open at the cursor than are closed after it."""
+    n_lacking: int = 0
+    """So many more scopes are open at the cursor than are closed after it."""
+    ends: tuple[bytes, ...] = (b"",)
+    """What may end the text after the rest, where nothing closes a scope."""
     filler: bytes = b""
     """A statement that says nothing, where a block without one is an error."""
 
@@ -104,8 +108,11 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
         ]
         line_start = before.rfind(b"\n", 0, inner.opened_at) + 1
         lines = [line_start] if inner.body - line_start <= MAX_BEGINNING_BYTES else []
-        places = [*reversed(starts[-N_STARTS:]), *lines]
-        readings = _readings((before[start : inner.body] for start in places), language)
+        outermost = _outermost_line(before, starts[-1] if starts else outer.body, inner.opened_at, inner.body)
+        places = [*reversed(starts[-N_STARTS:]), *outermost, *lines]
+        own = (before[start : inner.body] for start in places)
+        continued = _continued(outer, before, inner, language)
+        readings = _readings((*own, *continued), language)
         if inner.opener == "#":
             beginnings.append((before[inner.opened_at : inner.body], b""))
         else:
@@ -113,9 +120,9 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
     starts = _statement_starts(scopes[-1], before, language)
     near = [start for start in starts if at - start <= MAX_STATEMENTS_BYTES]
     last = [start for start in starts[-1:] if at - start <= MAX_STATEMENT_BYTES]
-    line = before.rfind(b"\n") + 1
-    lines = [line] if starts[-1] < line else []
-    statements = _readings((before[start:] for start in (*near, *last, *lines)), language)
+    outermost = _outermost_line(before, starts[-1], at, at)
+    statements = _readings((before[start:] for start in (*near, *last, *outermost)), language)
+    lines = _readings(_own_line(before, starts[-1]), language)
     whole = before[starts[-1] :] + after
     at_rest = at - starts[-1]
     n_open = sum(scope.opener not in ("", "#") for scope in scopes)
@@ -136,11 +143,54 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
         tuple(beginnings),
         tuple(statements),
         tuple(rests) or (right,),
+        tuple(lines),
         closers,
         right,
         is_cut,
-        lacks_closer=n_surplus < 0,
+        n_lacking=max(0, -n_surplus),
     )
+
+
+def _own_line(before: bytes, start: int) -> tuple[bytes, ...]:
+    """The cursor's line, where it is not the one that its statement begins in and stands no deeper than that one."""
+    line = before.rfind(b"\n") + 1
+    code = start + len(before[start:]) - len(before[start:].lstrip())
+    first = before.rfind(b"\n", 0, code) + 1
+    return (before[line:],) if first < line and _indent(before, line) <= _indent(before, first) else ()
+
+
+def _outermost_line(before: bytes, start: int, at: int, end: int) -> list[int]:
+    """Where the last of the outermost lines between `start` and `at` begins that have a word first: in a text without
+    semicolons a statement may. None where that is too far from `end`."""
+    found: tuple[int, int] | None = None
+    for line in _LINE_OF_WORD.finditer(before, max(start, end - MAX_STATEMENTS_BYTES), at):
+        indent = _n_columns(line[1])
+        if found is None or indent <= found[0]:
+            found = indent, line.start(1)
+    return [found[1]] if found else []
+
+
+_LINE_OF_WORD = re.compile(rb"(?<=\n)([ \t]*)(?=[\w@#$])")
+
+
+def _indent(text: bytes, line: int) -> int:
+    """Columns before the first character of the line that begins there."""
+    return _n_columns(_BLANKS.match(text, line)[0])  # type: ignore[index]
+
+
+_BLANKS = re.compile(rb"[ \t]*")
+
+
+def _n_columns(blanks: bytes) -> int:
+    return len(blanks.expandtabs(8))
+
+
+def _continued(outer: _kernels.Scope, before: bytes, inner: _kernels.Scope, language: Language) -> Iterator[bytes]:
+    """The inner scope's beginning where it goes on a statement whose own beginning is too long to be read."""
+    for word, whole in language.skeleton.continued:
+        start = outer.starts[-1]
+        if inner.body - start <= MAX_BEGINNING_BYTES and re.match(rf"\s*{word}\b".encode(), before[start:]):
+            yield whole.encode() + before[start : inner.body]
 
 
 def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) -> list[int]:
@@ -186,12 +236,42 @@ def _by_layout(before: bytes, after: bytes, language: Language) -> Skeleton:
         is_long = len(own) > MAX_BEGINNING_BYTES
         scopes.append((neutral,) if is_long else (own, neutral))
     statement = before[found.current :]
-    line_start = before.rfind(b"\n") + 1
-    readings = dict.fromkeys([statement, before[line_start:]])
-    statements = tuple(reading for reading in readings if len(reading) <= MAX_STATEMENT_BYTES)
+    statements = (statement,) if len(statement) <= MAX_STATEMENT_BYTES else ()
+    lines = _own_line(before, found.current)
     right = after.partition(b"\n")[0]
     rests, is_cut = _layout_rests(statement, after, right, language)
-    return Skeleton(tuple(scopes), statements, rests, (), right, is_cut, filler=filler)
+    ends = _ends_of_levels(found, before, after, language)
+    return Skeleton(tuple(scopes), statements, rests, lines, (), right, is_cut, filler=filler, ends=ends)
+
+
+def _ends_of_levels(
+    found: _kernels.Layout, before: bytes, after: bytes, language: Language
+) -> tuple[bytes, ...]:
+    """What stands below for the blocks round the cursor that want another block after them: `try` a handler.
+
+    The rest may hold the inner ones already, so there is an end for all of them, for all but the innermost, and so on.
+    """
+    ends = [b""]
+    for lines in found.levels:
+        indent = before[lines[-1].start : lines[-1].code]
+        for word, *others in language.skeleton.sequels:
+            wants = re.match(rf"{word}\b".encode(), before[lines[-1].code : lines[-1].end])
+            if wants and _goes_on_below(after, indent, others):
+                block = indent + others[-1].encode() + b":\n" + _deeper(indent)
+                ends.append(block + language.skeleton.fillers[0].encode() + b"\n" + ends[-1])
+    return tuple(reversed(ends))
+
+
+def _goes_on_below(after: bytes, indent: bytes, words: Iterable[str]) -> bool:
+    """Whether the first line that stands no deeper begins with one of the words."""
+    n_columns = _n_columns(indent)
+    for line in _LINE_OF_CODE.finditer(after, after.find(b"\n") + 1):
+        if _n_columns(line[1]) <= n_columns:
+            return bool(re.match(rf"(?:{'|'.join(words)})\b".encode(), line[2]))
+    return False
+
+
+_LINE_OF_CODE = re.compile(rb"^([ \t]*)([\w@].*)", re.MULTILINE)
 
 
 def _deeper(indent: bytes) -> bytes:
