@@ -385,10 +385,21 @@ struct LineRead {
   bool is_closed;  // no bracket is left open
 };
 
+// Closes the last of these brackets that fits, and all that was left open inside; where none does, the last one.
+void close_bracket(std::vector<char>& open, char closer) {
+  const size_t outermost = open.size() - std::min(open.size(), kMaxScopes);
+  size_t match = open.size();
+  while (match > outermost && closer_of(open[match - 1]) != closer) --match;
+  if (match > outermost)
+    open.resize(match - 1);
+  else if (!open.empty())
+    open.pop_back();
+}
+
 // Reads on to the end of a logical line, from its first character of code.
 LineRead read_logical_line(const Reader& reader, uint32_t from, uint32_t limit, const LayoutWords& words) {
   const std::string_view text = reader.text();
-  uint32_t n_open = 0;
+  std::vector<char> open;
   for (uint32_t i = from; i < limit;) {
     const char c = text[i];
     const uint32_t after = reader.over(i, ')');
@@ -397,17 +408,17 @@ LineRead read_logical_line(const Reader& reader, uint32_t from, uint32_t limit, 
     } else if (c == '\n') {
       uint32_t next = i + 1;
       while (next < limit && is_blank(text[next])) ++next;
-      if (n_open == 0 || begins_with_word(text, next, words.resets)) return {i, true, n_open == 0};
+      if (open.empty() || begins_with_word(text, next, words.resets)) return {i, true, open.empty()};
       ++i;
     } else if (c == '\\') {
       i += i + 2 < limit && text[i + 1] == '\r' && text[i + 2] == '\n' ? 3 : 2;
     } else {
-      if (c == '{' || c == '(' || c == '[') ++n_open;
-      if ((c == '}' || c == ')' || c == ']') && n_open > 0) --n_open;
+      if (c == '{' || c == '(' || c == '[') open.push_back(c);
+      if (c == '}' || c == ')' || c == ']') close_bracket(open, c);
       ++i;
     }
   }
-  return {limit, false, n_open == 0};
+  return {limit, false, open.empty()};
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ MAX_BEGINNING_BYTES = 2_000
 MAX_STATEMENTS_BYTES = 2_000
 """So much of what comes before the cursor's statement in its scope is read, too: `else` goes on an `if`."""
 MAX_STATEMENT_BYTES = 64_000
+MAX_LONG_BYTES = 16_000
+"""The statement before the cursor's own is not read for its end's sake where it is longer."""
 MAX_REST_BYTES = 4_000
 N_REST_SCOPES = 3
 """So many brackets may be opened at the cursor that are closed below it."""
@@ -55,6 +57,8 @@ class Skeleton:
     """True where what is open at the cursor closes too far below to be read."""
     n_lacking: int = 0
     """So many more scopes are open at the cursor than are closed after it."""
+    stand_ins: tuple[bytes, ...] = ()
+    """Readings of scopes that stand for others."""
     ends: tuple[bytes, ...] = (b"",)
     """What may end the text after the rest, where nothing closes a scope."""
     filler: bytes = b""
@@ -106,13 +110,17 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
             for start in _statement_starts(outer, before, language)
             if inner.body - MAX_BEGINNING_BYTES <= start <= inner.opened_at
         ]
-        line_start = before.rfind(b"\n", 0, inner.opened_at) + 1
-        lines = [line_start] if inner.body - line_start <= MAX_BEGINNING_BYTES else []
-        outermost = _outermost_line(before, starts[-1] if starts else outer.body, inner.opened_at, inner.body)
-        places = [*reversed(starts[-N_STARTS:]), *outermost, *lines]
-        own = (before[start : inner.body] for start in places)
+        own = [before[start : inner.body] for start in reversed(starts[-N_STARTS:])]
         continued = _continued(outer, before, inner, language)
-        readings = _readings((*own, *continued), language)
+        lines = [
+            before[start : inner.body]
+            for start in (
+                *_outermost_line(before, outer.starts[-1], inner.opened_at),
+                before.rfind(b"\n", 0, inner.opened_at) + 1,
+            )
+        ]
+        lines = [line for line in lines if len(line) <= MAX_BEGINNING_BYTES and _closes_nothing(line)]
+        readings = _readings((*own, *continued, *lines), language)
         if inner.opener == "#":
             beginnings.append((before[inner.opened_at : inner.body], b""))
         else:
@@ -120,8 +128,9 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
     starts = _statement_starts(scopes[-1], before, language)
     near = [start for start in starts if at - start <= MAX_STATEMENTS_BYTES]
     last = [start for start in starts[-1:] if at - start <= MAX_STATEMENT_BYTES]
-    outermost = _outermost_line(before, starts[-1], at, at)
-    statements = _readings((before[start:] for start in (*near, *last, *outermost)), language)
+    outermost = _outermost_line(before, starts[-1], at)
+    own = (before[start:] for start in (*near, *last, *outermost))
+    statements = _readings((*_with_long_one_before(starts, before, language), *own), language)
     lines = _readings(_own_line(before, starts[-1]), language)
     whole = before[starts[-1] :] + after
     at_rest = at - starts[-1]
@@ -148,7 +157,30 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
         right,
         is_cut,
         n_lacking=max(0, -n_surplus),
+        stand_ins=stand_ins,
     )
+
+
+def _with_long_one_before(starts: list[int], before: bytes, language: Language) -> Iterator[bytes]:
+    """The cursor's statement after the one before it, where that is longer than what is read anyway, ends with a brace
+    and may be gone on with; else after a short one of its kind: `else` goes on an `if` of any length.
+    """
+    if (
+        len(starts) < 2
+        or len(before) - starts[-2] <= MAX_STATEMENTS_BYTES
+        or before[starts[-1] - 1 : starts[-1]] != b"}"
+    ):
+        return
+    begun = before[starts[-1] :].strip()
+    known = language.skeleton
+    if not any(word.encode().startswith(begun) for word in known.continuations):
+        return
+    if len(before) - starts[-2] <= MAX_LONG_BYTES:
+        yield before[starts[-2] :]
+    head = before[starts[-2] : starts[-2] + 200].lstrip()
+    for whole in dict.fromkeys(whole.encode() for _, whole in known.continued):
+        if re.match(re.escape(whole.split()[0]) + rb"\b", head):
+            yield whole + before[starts[-1] :]
 
 
 def _own_line(before: bytes, start: int) -> tuple[bytes, ...]:
@@ -159,15 +191,22 @@ def _own_line(before: bytes, start: int) -> tuple[bytes, ...]:
     return (before[line:],) if first < line and _indent(before, line) <= _indent(before, first) else ()
 
 
-def _outermost_line(before: bytes, start: int, at: int, end: int) -> list[int]:
+def _outermost_line(before: bytes, start: int, at: int) -> list[int]:
     """Where the last of the outermost lines between `start` and `at` begins that have a word first: in a text without
-    semicolons a statement may. None where that is too far from `end`."""
-    found: tuple[int, int] | None = None
-    for line in _LINE_OF_WORD.finditer(before, max(start, end - MAX_STATEMENTS_BYTES), at):
+    semicolons a statement may. None where that is too far from there, or stands deeper than that.
+    """
+    found: int | None = None
+    least = _indent(before, before.rfind(b"\n", 0, at) + 1)
+    for line in _LINE_OF_WORD.finditer(before, max(start, at - MAX_STATEMENTS_BYTES), at):
         indent = _n_columns(line[1])
-        if found is None or indent <= found[0]:
-            found = indent, line.start(1)
-    return [found[1]] if found else []
+        if indent <= least:
+            found, least = line.start(1), indent
+    return [] if found is None else [found]
+
+
+def _closes_nothing(line: bytes) -> bool:
+    """Whether it does not begin with what closes something."""
+    return not line.lstrip().startswith((b"}", b")", b"]"))
 
 
 _LINE_OF_WORD = re.compile(rb"(?<=\n)([ \t]*)(?=[\w@#$])")
@@ -185,7 +224,9 @@ def _n_columns(blanks: bytes) -> int:
     return len(blanks.expandtabs(8))
 
 
-def _continued(outer: _kernels.Scope, before: bytes, inner: _kernels.Scope, language: Language) -> Iterator[bytes]:
+def _continued(
+    outer: _kernels.Scope, before: bytes, inner: _kernels.Scope, language: Language
+) -> Iterator[bytes]:
     """The inner scope's beginning where it goes on a statement whose own beginning is too long to be read."""
     for word, whole in language.skeleton.continued:
         start = outer.starts[-1]
