@@ -31,6 +31,8 @@ MAX_STATEMENT_BYTES = 64_000
 MAX_LONG_BYTES = 16_000
 """The statement before the cursor's own is not read for its end's sake where it is longer."""
 MAX_REST_BYTES = 4_000
+MAX_HEAD_BYTES = 200
+"""A statement's first word is looked for so far."""
 N_REST_SCOPES = 3
 """So many brackets may be opened at the cursor that are closed below it."""
 N_STARTS = 16
@@ -112,15 +114,7 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
         ]
         own = [before[start : inner.body] for start in reversed(starts[-N_STARTS:])]
         continued = _continued(outer, before, inner, language)
-        lines = [
-            before[start : inner.body]
-            for start in (
-                *_outermost_line(before, outer.starts[-1], inner.opened_at),
-                before.rfind(b"\n", 0, inner.opened_at) + 1,
-            )
-        ]
-        lines = [line for line in lines if len(line) <= MAX_BEGINNING_BYTES and _closes_nothing(line)]
-        readings = _readings((*own, *continued, *lines), language)
+        readings = _readings((*own, *continued, *_lines_of_beginning(outer, inner, before)), language)
         if inner.opener == "#":
             beginnings.append((before[inner.opened_at : inner.body], b""))
         else:
@@ -129,8 +123,13 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
     near = [start for start in starts if at - start <= MAX_STATEMENTS_BYTES]
     last = [start for start in starts[-1:] if at - start <= MAX_STATEMENT_BYTES]
     outermost = _outermost_line(before, starts[-1], at)
-    own = (before[start:] for start in (*near, *last, *outermost))
-    statements = _readings((*_with_long_one_before(starts, before, language), *own), language)
+    statements = _readings(
+        (
+            *_with_long_one_before(starts, before, language),
+            *(before[start:] for start in (*near, *last, *outermost)),
+        ),
+        language,
+    )
     lines = _readings(_own_line(before, starts[-1]), language)
     whole = before[starts[-1] :] + after
     at_rest = at - starts[-1]
@@ -165,11 +164,8 @@ def _with_long_one_before(starts: list[int], before: bytes, language: Language) 
     """The cursor's statement after the one before it, where that is longer than what is read anyway, ends with a brace
     and may be gone on with; else after a short one of its kind: `else` goes on an `if` of any length.
     """
-    if (
-        len(starts) < 2
-        or len(before) - starts[-2] <= MAX_STATEMENTS_BYTES
-        or before[starts[-1] - 1 : starts[-1]] != b"}"
-    ):
+    ends_with_brace = before[: starts[-1]].endswith(b"}")
+    if len(starts) < 2 or len(before) - starts[-2] <= MAX_STATEMENTS_BYTES or not ends_with_brace:
         return
     begun = before[starts[-1] :].strip()
     known = language.skeleton
@@ -177,7 +173,7 @@ def _with_long_one_before(starts: list[int], before: bytes, language: Language) 
         return
     if len(before) - starts[-2] <= MAX_LONG_BYTES:
         yield before[starts[-2] :]
-    head = before[starts[-2] : starts[-2] + 200].lstrip()
+    head = before[starts[-2] : starts[-2] + MAX_HEAD_BYTES].lstrip()
     for whole in dict.fromkeys(whole.encode() for _, whole in known.continued):
         if re.match(re.escape(whole.split()[0]) + rb"\b", head):
             yield whole + before[starts[-1] :]
@@ -186,9 +182,21 @@ def _with_long_one_before(starts: list[int], before: bytes, language: Language) 
 def _own_line(before: bytes, start: int) -> tuple[bytes, ...]:
     """The cursor's line, where it is not the one that its statement begins in and stands no deeper than that one."""
     line = before.rfind(b"\n") + 1
-    code = start + len(before[start:]) - len(before[start:].lstrip())
-    first = before.rfind(b"\n", 0, code) + 1
+    code = _NO_SPACE.search(before, start)
+    first = before.rfind(b"\n", 0, code.start() if code else len(before)) + 1
     return (before[line:],) if first < line and _indent(before, line) <= _indent(before, first) else ()
+
+
+_NO_SPACE = re.compile(rb"\S")
+
+
+def _lines_of_beginning(outer: _kernels.Scope, inner: _kernels.Scope, before: bytes) -> Iterator[bytes]:
+    """The inner scope's beginning from the last of the outermost lines on, and its line alone."""
+    line = before.rfind(b"\n", 0, inner.opened_at) + 1
+    for start in (*_outermost_line(before, outer.starts[-1], inner.opened_at), line):
+        beginning = before[start : inner.body]
+        if len(beginning) <= MAX_BEGINNING_BYTES and not beginning.lstrip().startswith((b"}", b")", b"]")):
+            yield beginning
 
 
 def _outermost_line(before: bytes, start: int, at: int) -> list[int]:
@@ -202,11 +210,6 @@ def _outermost_line(before: bytes, start: int, at: int) -> list[int]:
         if indent <= least:
             found, least = line.start(1), indent
     return [] if found is None else [found]
-
-
-def _closes_nothing(line: bytes) -> bool:
-    """Whether it does not begin with what closes something."""
-    return not line.lstrip().startswith((b"}", b")", b"]"))
 
 
 _LINE_OF_WORD = re.compile(rb"(?<=\n)([ \t]*)(?=[\w@#$])")
@@ -278,11 +281,11 @@ def _by_layout(before: bytes, after: bytes, language: Language) -> Skeleton:
         scopes.append((neutral,) if is_long else (own, neutral))
     statement = before[found.current :]
     statements = (statement,) if len(statement) <= MAX_STATEMENT_BYTES else ()
-    lines = _own_line(before, found.current)
     right = after.partition(b"\n")[0]
     rests, is_cut = _layout_rests(statement, after, right, language)
     ends = _ends_of_levels(found, before, after, language)
-    return Skeleton(tuple(scopes), statements, rests, lines, (), right, is_cut, filler=filler, ends=ends)
+    own_line = _own_line(before, found.current)
+    return Skeleton(tuple(scopes), statements, rests, own_line, (), right, is_cut, filler=filler, ends=ends)
 
 
 def _ends_of_levels(
