@@ -102,6 +102,11 @@ PYTHON = {
     "try:\n    ‸\n    a\nb = 1\n": """
         ~:more()
     """,
+    'def f():\n    ‸\n    more words\n    """\n    return 1\n': """
+        +:'''Some.'''
+        ~:'''Some.
+        +:"\""Some
+    """,
     "d = {\n    'a': (1,‸\n    'b': (3, 4),\n}\ne = 1\n": """
         ~:2
         +:2),
@@ -246,6 +251,12 @@ JAVASCRIPT = {
         +:b}
         -:b)
         ~:f(b
+    """,
+    "f(`a ‸\n it's; ${b(`c`)} (\n`, 1);\nlet d = `e`;\n": """
+        +:it
+        +:${b}
+        ~:${b
+        +:` + c + `
     """,
     "let x = {a: ‸};\nlet y = {};\n": """
         +:1

@@ -239,12 +239,18 @@ def _continued(
 
 def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) -> list[int]:
     """Where statements begin in the scope: not at a word that goes on the one before."""
-    words = language.skeleton.continuations
-    if not words:
+    goes_on = _going_on(language)
+    if goes_on is None:
         return scope.starts
-    goes_on = re.compile(rf"\s*(?:{'|'.join(map(re.escape, words))})\b".encode())
     starts = [start for start in scope.starts if start == scope.body or not goes_on.match(before, start)]
     return starts or scope.starts[:1]  # only so many are known
+
+
+@cache
+def _going_on(language: Language) -> re.Pattern[bytes] | None:
+    """What begins with a word that goes on a statement."""
+    words = map(re.escape, language.skeleton.continuations)
+    return re.compile(rf"\s*(?:{'|'.join(words)})\b".encode()) if language.skeleton.continuations else None
 
 
 def _readings(texts: Iterable[bytes], language: Language) -> list[bytes]:
@@ -338,17 +344,21 @@ def _layout_rests(
     rests = [after[:end], after[:n_line]] if end > n_line else [after[:n_line]]
     below = _following(after[len(rests[0]) :], language)
     with_below = [rest.rstrip(b"\n") + b"\n" + below for rest in rests]
-    return tuple(dict.fromkeys([*with_below, rests[0], *_closed_below(statement, after, rules)])), False
+    return tuple(dict.fromkeys([*with_below, rests[0], *_closed_below(statement, after, language)])), False
 
 
-def _closed_below(statement: bytes, after: bytes, rules: _kernels.LexicalRules) -> Iterator[bytes]:
-    """What comes up to the end of the line where brackets close that may be opened at the cursor."""
-    for n_scopes in range(N_REST_SCOPES - 1):
-        closer = _kernels.statement_end(statement + after, 0, len(statement), n_scopes, rules) - len(
-            statement
-        )
+def _closed_below(statement: bytes, after: bytes, language: Language) -> Iterator[bytes]:
+    """What comes up to the end of the line where brackets and strings close that may be opened at the cursor."""
+    ends = [
+        _kernels.statement_end(statement + after, 0, len(statement), n_scopes, _rules(language))
+        - len(statement)
+        for n_scopes in range(N_REST_SCOPES - 1)
+    ]
+    closers = [end for end in ends if after[end : end + 1] in (b")", b"]", b"}")]
+    quotes = [after.find(quote.encode()) for quote in language.long_quotes]
+    for closer in (*closers, *(quote for quote in quotes if quote >= 0)):
         rest = after[: after.find(b"\n", closer) + 1]
-        if after[closer : closer + 1] in (b")", b"]", b"}") and len(rest) <= MAX_REST_BYTES:
+        if len(rest) <= MAX_REST_BYTES:
             yield rest
 
 
