@@ -24,12 +24,12 @@ from treefill.syntax.parse import encoded
 LOOK_BACK_CHARS = 200_000
 LOOK_AHEAD_CHARS = 60_000
 MAX_BEGINNING_BYTES = 2_000
-"""A scope's own beginning is not read where it is longer."""
+"""Of a scope's own beginning no more is read, unless its statement begins further away."""
 MAX_STATEMENTS_BYTES = 2_000
 """So much of what comes before the cursor's statement in its scope is read, too: `else` goes on an `if`."""
 MAX_STATEMENT_BYTES = 64_000
-MAX_LONG_BYTES = 16_000
-"""The statement before the cursor's own is not read for its end's sake where it is longer."""
+MAX_LONG_BYTES = 10_000
+"""A scope's beginning from its statement's on is not read where it is longer, nor the statement before the cursor's."""
 MAX_REST_BYTES = 4_000
 MAX_HEAD_BYTES = 200
 """A statement's first word is looked for so far."""
@@ -107,12 +107,10 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
     stand_ins = tuple(stand_in.encode() for stand_in in known.stand_ins)
     beginnings: list[tuple[bytes, ...]] = []
     for outer, inner in pairwise(scopes):
-        starts = [
-            start
-            for start in _statement_starts(outer, before, language)
-            if inner.body - MAX_BEGINNING_BYTES <= start <= inner.opened_at
-        ]
-        own = [before[start : inner.body] for start in reversed(starts[-N_STARTS:])]
+        starts = [start for start in _statement_starts(outer, before, language) if start <= inner.opened_at]
+        near = [start for start in starts if inner.body - start <= MAX_BEGINNING_BYTES]
+        last = [start for start in starts[-1:] if inner.body - start <= MAX_LONG_BYTES]
+        own = [before[start : inner.body] for start in reversed(near[-N_STARTS:] or last)]
         continued = _continued(outer, before, inner, language)
         readings = _readings((*own, *continued, *_lines_of_beginning(outer, inner, before)), language)
         if inner.opener == "#":
