@@ -4,7 +4,7 @@ A matcher begins at a cursor, on the skeleton of what is before it (`skeleton.py
 taken. It answers in microseconds, and where it does not know it allows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from time import thread_time
@@ -123,17 +123,18 @@ class Matcher:
 
 
 def matcher_at(
-    text: str, offset: int, language: Language, dialect: str | None = None
+    text: str, offset: int, language: Language, dialect: str | None = None, others: Sequence[str] = ()
 ) -> Matcher | OutOfReach:
     """A matcher for a cursor at `offset`, in code points, of `text`; or why there is none.
 
+    `others` are texts in the same language, which tell the dialect where this one does not.
     Raises `GrammarError` where a grammar that the language has cannot be loaded.
     """
     if not language.grammars:
         return OutOfReach(f"There is no grammar for {language.id}.")
     near = max(0, offset - DIALECT_CHARS)
     part = text[near : offset + DIALECT_CHARS]
-    loaded = load(dialect_of(language, part, offset - near, dialect))
+    loaded = load(dialect_of(language, part, offset - near, dialect, others))
     if language.layout is Layout.INDENTATION and not language.skeleton.fillers:
         return OutOfReach(f"What a place in {language.id} hangs on is not known.")
     skeleton = skeleton_at(text, offset, language)
