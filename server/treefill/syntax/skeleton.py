@@ -105,29 +105,14 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
         if not scope.opener or scope.opener in known.openers
     ]
     stand_ins = tuple(stand_in.encode() for stand_in in known.stand_ins)
-    beginnings: list[tuple[bytes, ...]] = []
-    for outer, inner in pairwise(scopes):
-        starts = [start for start in _statement_starts(outer, before, language) if start <= inner.opened_at]
-        near = [start for start in starts if inner.body - start <= MAX_BEGINNING_BYTES]
-        last = [start for start in starts[-1:] if inner.body - start <= MAX_LONG_BYTES]
-        own = [before[start : inner.body] for start in reversed(near[-N_STARTS:] or last)]
-        continued = _continued(outer, before, inner, language)
-        readings = _readings((*own, *continued, *_lines_of_beginning(outer, inner, before)), language)
-        if inner.opener == "#":
-            beginnings.append((before[inner.opened_at : inner.body], b""))
-        else:
-            beginnings.append((*readings, *stand_ins))
-    starts = _statement_starts(scopes[-1], before, language)
-    near = [start for start in starts if at - start <= MAX_STATEMENTS_BYTES]
-    last = [start for start in starts[-1:] if at - start <= MAX_STATEMENT_BYTES]
-    outermost = _outermost_line(before, starts[-1], at)
-    statements = _readings(
-        (
-            *_with_long_one_before(starts, before, language),
-            *(before[start:] for start in (*near, *last, *outermost)),
-        ),
-        language,
+    beginnings = tuple(
+        (before[inner.opened_at : inner.body], b"")
+        if inner.opener == "#"
+        else (*_readings(_beginnings(outer, inner, before, language), language), *stand_ins)
+        for outer, inner in pairwise(scopes)
     )
+    starts = _statement_starts(scopes[-1], before, language)
+    statements = _readings(_statements(starts, before, language), language)
     lines = _readings(_own_line(before, starts[-1]), language)
     whole = before[starts[-1] :] + after
     at_rest = at - starts[-1]
@@ -146,7 +131,7 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
     is_cut = not rests
     closers = tuple(closer.encode() for closer in known.closers) if known.has_blocks else ()
     return Skeleton(
-        tuple(beginnings),
+        beginnings,
         tuple(statements),
         tuple(rests) or (right,),
         tuple(lines),
@@ -158,11 +143,39 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
     )
 
 
+def _beginnings(
+    outer: _kernels.Scope, inner: _kernels.Scope, before: bytes, language: Language
+) -> Iterator[bytes]:
+    """The inner scope's beginning from the outer one's last statements on, the nearest first; then from other places
+    where its statement may begin.
+    """
+    starts = [start for start in _statement_starts(outer, before, language) if start <= inner.opened_at]
+    near = [start for start in starts if inner.body - start <= MAX_BEGINNING_BYTES]
+    last = [start for start in starts[-1:] if inner.body - start <= MAX_LONG_BYTES]
+    for start in reversed(near[-N_STARTS:] or last):
+        yield before[start : inner.body]
+    yield from _continued(outer, inner, before, language)
+    yield from _lines_of_beginning(outer, inner, before)
+
+
+def _statements(starts: list[int], before: bytes, language: Language) -> Iterator[bytes]:
+    """The cursor's statement after what comes before it, after the less the later; and from where else it may begin."""
+    at = len(before)
+    yield from _with_long_one_before(starts, before, language)
+    for start in starts:
+        if at - start <= MAX_STATEMENTS_BYTES:
+            yield before[start:]
+    if at - starts[-1] <= MAX_STATEMENT_BYTES:
+        yield before[starts[-1] :]
+    for start in _outermost_line(before, starts[-1], at):
+        yield before[start:]
+
+
 def _with_long_one_before(starts: list[int], before: bytes, language: Language) -> Iterator[bytes]:
     """The cursor's statement after the one before it, where that is longer than what is read anyway, ends with a brace
     and may be gone on with; else after a short one of its kind: `else` goes on an `if` of any length.
     """
-    ends_with_brace = before[: starts[-1]].endswith(b"}")
+    ends_with_brace = before.endswith(b"}", 0, starts[-1])
     if len(starts) < 2 or len(before) - starts[-2] <= MAX_STATEMENTS_BYTES or not ends_with_brace:
         return
     begun = before[starts[-1] :].strip()
@@ -226,13 +239,13 @@ def _n_columns(blanks: bytes) -> int:
 
 
 def _continued(
-    outer: _kernels.Scope, before: bytes, inner: _kernels.Scope, language: Language
+    outer: _kernels.Scope, inner: _kernels.Scope, before: bytes, language: Language
 ) -> Iterator[bytes]:
     """The inner scope's beginning where it goes on a statement whose own beginning is too long to be read."""
-    for word, whole in language.skeleton.continued:
-        start = outer.starts[-1]
-        if inner.body - start <= MAX_BEGINNING_BYTES and re.match(rf"\s*{word}\b".encode(), before[start:]):
-            yield whole.encode() + before[start : inner.body]
+    beginning = before[outer.starts[-1] : inner.body]
+    for word, whole in language.skeleton.continued if len(beginning) <= MAX_BEGINNING_BYTES else ():
+        if re.match(rf"\s*{word}\b".encode(), beginning):
+            yield whole.encode() + beginning
 
 
 def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) -> list[int]:
