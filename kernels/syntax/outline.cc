@@ -82,6 +82,20 @@ class Reader {
     return static_cast<uint32_t>(found == std::string_view::npos ? text_.size() : found);
   }
 
+  // The byte after what ends a template's text from `at` on, and what that is: '`', '$' for `${`, or 0 for the text's
+  // end.
+  std::pair<uint32_t, char> over_template(uint32_t at) const {
+    for (; at < text_.size(); ++at) {
+      if (text_[at] == '\\')
+        ++at;
+      else if (text_[at] == '`')
+        return {at + 1, '`'};
+      else if (begins(at, "${"))
+        return {at + 2, '$'};
+    }
+    return {static_cast<uint32_t>(text_.size()), 0};
+  }
+
   std::string_view text() const { return text_; }
 
  private:
@@ -249,24 +263,10 @@ class ScopeReader {
   }
 
   void read_template() {
-    const std::string_view text = reader_.text();
-    while (at_ < end_) {
-      const char c = text[at_];
-      if (c == '\\') {
-        at_ = std::min(at_ + 2, end_);
-      } else if (c == '`') {
-        ++at_;
-        scopes_.pop_back();
-        return;
-      } else if (reader_.begins(at_, "${")) {
-        at_ += 2;
-        open('{');
-        scopes_.back().opener = '$';
-        return;
-      } else {
-        ++at_;
-      }
-    }
+    const auto [after, stop] = reader_.over_template(at_);
+    at_ = after;
+    if (stop == '`') scopes_.pop_back();
+    if (stop == '$') open('$');
   }
 
   void read_directive() {
@@ -318,62 +318,88 @@ std::vector<Scope> outline(std::string_view text, uint32_t begin, uint32_t at, c
   return ScopeReader(text, begin, at, rules).read();
 }
 
-uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, uint32_t n_scopes,
-                       const LexicalRules& rules) {
-  const auto end = static_cast<uint32_t>(text.size());
-  const Reader reader(text, rules, end);
+namespace {
+
+// Closes the last of these brackets that fits, and all that was left open inside. False where none does, up to the
+// template that is open.
+bool close_bracket(std::vector<char>& open, char closer) {
+  const size_t outermost = open.size() - std::min(open.size(), kMaxScopes);
+  size_t match = open.size();
+  while (match > outermost && open[match - 1] != '`' && closer_of(open[match - 1]) != closer) --match;
+  if (match == outermost || open[match - 1] == '`') return false;
+  open.resize(match - 1);
+  return true;
+}
+
+// One character of code, and how it leaves the brackets.
+struct Mark {
+  char character;
+  uint32_t at;
+  bool is_surplus;  // a bracket that closes none of those that were opened
+  size_t n_open;    // brackets and templates after it
+};
+
+// Tells `heed` of each character of code from `start` on, until it says that it has had enough.
+template <typename Heed>
+void read_code(const Reader& reader, uint32_t start, bool has_templates, Heed heed) {
+  const std::string_view text = reader.text();
   std::vector<char> open;
   char before = 0;
-  for (uint32_t i = start; i < end;) {
-    const char c = text[i];
+  for (uint32_t i = start; i < text.size();) {
+    if (!open.empty() && open.back() == '`') {
+      const auto [after, stop] = reader.over_template(i);
+      i = after;
+      if (stop == '`') open.pop_back();
+      if (stop == '$') open.push_back('$');
+      before = stop == '`' ? ')' : '{';
+      continue;
+    }
     const uint32_t after = reader.over(i, before);
     if (after > i) {
       i = after;
       before = ')';
       continue;
     }
-    if (c == '{' || c == '(' || c == '[') open.push_back(c);
-    if (c == '}' || c == ')' || c == ']') {
-      const size_t outermost = open.size() - std::min(open.size(), kMaxScopes);
-      size_t match = open.size();
-      while (match > outermost && closer_of(open[match - 1]) != c) --match;
-      if (match == outermost && i >= at && n_scopes-- == 0) return i;
-      if (match > outermost) open.resize(match - 1);
-    }
-    ++i;
+    const char c = text[i++];
     if (is_blank(c) || c == '\n') continue;
     before = c;
-    if (!open.empty() || i <= at || n_scopes > 0) continue;
-    if (c == rules.separator) return c == ',' ? i - 1 : i;
-    if (c == '}' && rules.has_blocks && !goes_on_after_brace(text, i)) return i;
+    const bool is_opener = c == '{' || c == '(' || c == '[' || (c == '`' && has_templates);
+    const bool is_closer = c == '}' || c == ')' || c == ']';
+    if (is_opener) open.push_back(c);
+    const bool is_surplus = is_closer && !close_bracket(open, c);
+    if (heed(Mark{c, i - 1, is_surplus, open.size()})) return;
   }
+}
+
+}  // namespace
+
+uint32_t statement_end(std::string_view text, uint32_t start, uint32_t at, uint32_t n_scopes,
+                       const LexicalRules& rules) {
+  auto end = static_cast<uint32_t>(text.size());
+  const Reader reader(text, rules, end);
+  read_code(reader, start, rules.has_templates, [&](const Mark& mark) {
+    const uint32_t after = mark.at + 1;
+    if (mark.is_surplus && mark.at >= at && n_scopes-- == 0) {
+      end = mark.at;
+      return true;
+    }
+    if (mark.n_open > 0 || after <= at || n_scopes > 0) return false;
+    const bool is_separator = mark.character == rules.separator;
+    const bool is_block_end = mark.character == '}' && rules.has_blocks && !goes_on_after_brace(text, after);
+    if (is_separator || is_block_end) end = is_separator && mark.character == ',' ? mark.at : after;
+    return is_separator || is_block_end;
+  });
   return end;
 }
 
 uint32_t n_closed_scopes(std::string_view text, uint32_t start, const LexicalRules& rules, std::string_view openers) {
   const Reader reader(text, rules, static_cast<uint32_t>(text.size()));
-  std::vector<char> open;
   uint32_t n_closed = 0;
-  char before = 0;
-  for (uint32_t i = start; i < text.size();) {
-    const char c = text[i];
-    const uint32_t after = reader.over(i, before);
-    if (after > i) {
-      i = after;
-      before = ')';
-      continue;
-    }
-    ++i;
-    if (!is_blank(c) && c != '\n') before = c;
-    if (c == '{' || c == '(' || c == '[') open.push_back(c);
-    if (c != '}' && c != ')' && c != ']') continue;
-    size_t match = open.size();
-    while (match > 0 && closer_of(open[match - 1]) != c) --match;
-    if (match > 0)
-      open.resize(match - 1);
-    else
-      n_closed += std::any_of(openers.begin(), openers.end(), [c](char opener) { return closer_of(opener) == c; });
-  }
+  read_code(reader, start, rules.has_templates, [&](const Mark& mark) {
+    n_closed += mark.is_surplus && std::any_of(openers.begin(), openers.end(),
+                                               [&mark](char opener) { return closer_of(opener) == mark.character; });
+    return false;
+  });
   return n_closed;
 }
 
@@ -388,7 +414,7 @@ struct LineRead {
 // Reads on to the end of a logical line, from its first character of code.
 LineRead read_logical_line(const Reader& reader, uint32_t from, uint32_t limit, const LayoutWords& words) {
   const std::string_view text = reader.text();
-  uint32_t n_open = 0;
+  std::vector<char> open;
   for (uint32_t i = from; i < limit;) {
     const char c = text[i];
     const uint32_t after = reader.over(i, ')');
@@ -397,17 +423,18 @@ LineRead read_logical_line(const Reader& reader, uint32_t from, uint32_t limit, 
     } else if (c == '\n') {
       uint32_t next = i + 1;
       while (next < limit && is_blank(text[next])) ++next;
-      if (n_open == 0 || begins_with_word(text, next, words.resets)) return {i, true, n_open == 0};
+      if (open.empty() || begins_with_word(text, next, words.resets)) return {i, true, open.empty()};
       ++i;
     } else if (c == '\\') {
       i += i + 2 < limit && text[i + 1] == '\r' && text[i + 2] == '\n' ? 3 : 2;
     } else {
-      if (c == '{' || c == '(' || c == '[') ++n_open;
-      if ((c == '}' || c == ')' || c == ']') && n_open > 0) --n_open;
+      if (c == '{' || c == '(' || c == '[') open.push_back(c);
+      const bool is_surplus = (c == '}' || c == ')' || c == ']') && !close_bracket(open, c);
+      if (is_surplus && !open.empty()) open.pop_back();
       ++i;
     }
   }
-  return {limit, false, n_open == 0};
+  return {limit, false, open.empty()};
 }
 
 }  // namespace

@@ -259,7 +259,7 @@ class Checks:
         found = self.timed("skeleton_at", skeleton.skeleton_at, document, offset, self.language)
         n_bytes = sum(
             len(reading)
-            for readings in (*found.scopes, found.statements, found.rests)
+            for readings in (*found.scopes, found.statements, found.lines, found.rests)
             for reading in readings
         )
         require(n_bytes <= MAX_SKELETON_BYTES + 10 * len(text), f"a skeleton of {n_bytes} bytes")

@@ -46,6 +46,22 @@ def test_it_is_told_what_was_asked_and_refused() -> None:
     assert (told["n_guarded"], told["n_refused_first"], told["n_undone"]) == (5, 1, 0)
 
 
+def test_a_dialect_is_told_by_the_other_open_files_where_the_file_itself_tells_nothing() -> None:
+    mysql = "CREATE TABLE `t` (`id` int NOT NULL AUTO_INCREMENT, PRIMARY KEY (`id`)) ENGINE=InnoDB;\n"
+
+    def grammar_beside(neighbour: Document) -> str:
+        said = answer("SELECT ‸;\n", "1", language="sql", neighbours=(neighbour,))
+        assert said.explanation.syntax
+        return said.explanation.syntax.grammar
+
+    assert grammar_beside(Document("schema.sql", mysql, "sql")) == "sql"
+    assert grammar_beside(Document("schema.py", mysql, "python")) == "postgres"
+    assert grammar_beside(Document("schema.sql", "SELECT 1;\n", "sql")) == "postgres"
+    assert grammar_beside(Document(".ssh/schema.sql", mysql, "sql")) == "postgres", (
+        "a secrets file tells nothing"
+    )
+
+
 @pytest.mark.parametrize(
     ("buffer", "language", "reason"),
     [

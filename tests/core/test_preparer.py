@@ -66,6 +66,30 @@ def test_one_that_fails_is_a_line_in_the_log_and_the_next_is_prepared(
     assert "Nothing was prepared for klingon (LookupError)." in caplog.text
 
 
+def test_one_that_failed_is_not_tried_at_each_further_document_and_the_thread_lives_on() -> None:
+    """Whoever completes in it meets the error again, and is told."""
+    tried: list[str] = []
+
+    def prepare(language_id: str) -> None:
+        tried.append(language_id)
+        if language_id != "python":
+            raise SystemError
+
+    preparer = Preparer(prepare)
+    for language, path in (("klingon", "a.kl"), ("klingon", "b.kl"), ("c", "a.c"), ("python", "a.py")):
+        preparer.want(language, path)
+    deadline = time.monotonic() + LIMIT_S
+    while "python" not in tried and time.monotonic() < deadline:
+        time.sleep(0.002)
+    preparer.want("klingon", "c.kl")
+    preparer.want("json", "a.json")
+    while "json" not in tried and time.monotonic() < deadline:
+        time.sleep(0.002)
+    preparer.close()
+
+    assert tried == ["klingon", "c", "python", "json"]
+
+
 def test_after_closing_nothing_is_begun() -> None:
     prepared: list[str] = []
     preparer = Preparer(prepared.append)

@@ -335,6 +335,18 @@ def test_at_a_dead_end_one_token_is_taken_back() -> None:
     assert bytes(backend.cached) == PROMPT_BYTES + b"cd", "what was taken back is out of the cache, too"
 
 
+def test_the_choice_after_one_that_was_taken_back_is_no_refused_first_choice() -> None:
+    """What was taken back had been the model's first choice at its place, and was allowed."""
+    generation = on(rare(b"ax", b"cd"), GenerateRequest(PROMPT, guard=only(b"ab", b"cd")))
+
+    assert (generation.text, generation.n_undone, generation.n_refused_first) == ("cd", 1, 0)
+
+    # The first of three is refused, the second taken back: one refused first choice at this place.
+    generation = on(rare(b"x", b"ax", b"cd"), GenerateRequest(PROMPT, guard=only(b"ab", b"cd")))
+
+    assert (generation.text, generation.n_undone, generation.n_refused_first) == ("cd", 1, 1)
+
+
 def test_never_are_two_taken_back_in_a_row() -> None:
     guard = only(b"abc", b"xyz")
     generation = on(rare(b"abq", b"xyz"), GenerateRequest(PROMPT, guard=guard))

@@ -1,11 +1,13 @@
 """The exam, taken by an acceptor that knows everything and by some that do not."""
 
 import json
+from dataclasses import replace
 from random import Random
 
 from treefill.evaluation.built_in import BuiltIn
+from treefill.evaluation.examinee import Matcher
 from treefill.evaluation.faults import count_faults
-from treefill.evaluation.grammar_exam import GrammarMarks, Matcher, Sizes, examine
+from treefill.evaluation.grammar_exam import GrammarMarks, Sizes, examine
 from treefill.evaluation.mutants import mutate
 from treefill.evaluation.report import grammar_json, grammar_markdown
 from treefill.text import Document
@@ -17,7 +19,7 @@ FILES = [
     Document("b.json", '[true, null,\n {"é": 1}]\n', "json"),
     Document("broken.json", '{"name": \n', "json"),
 ]
-SIZES = Sizes(n_files=5, n_positions=12, n_mutants=40)
+SIZES = Sizes(n_files=5, n_positions=12, n_mutants=40, n_statements=0)
 
 
 class Knowing:
@@ -27,7 +29,7 @@ class Knowing:
         self._refused = refused
         self._works = works
 
-    def acceptor(self, language: str) -> "KnowingAcceptor":
+    def acceptor(self, language: str, with_policies: bool = False) -> "KnowingAcceptor":
         return KnowingAcceptor(language, self._refused)
 
     def matcher(self, text: str, byte_offset: int, language: str) -> Matcher | None:
@@ -51,6 +53,8 @@ class KnowingAcceptor:
 
 
 class KnowingMatcher:
+    gave_up = ""
+
     def __init__(self, refused: bytes) -> None:
         self._refused = refused
         self._accepted: list[bytes] = []
@@ -101,7 +105,7 @@ def test_who_refuses_what_real_files_have_is_caught_in_every_part() -> None:
 class Lenient(Knowing):
     """Accepts whatever comes."""
 
-    def acceptor(self, language: str) -> KnowingAcceptor:
+    def acceptor(self, language: str, with_policies: bool = False) -> KnowingAcceptor:
         acceptor = KnowingAcceptor(language, b"\0")
         acceptor.accepts_whole = lambda rest: True  # type: ignore[method-assign]
         return acceptor
@@ -162,7 +166,8 @@ def test_a_mutant_is_another_text_and_the_same_one_every_time() -> None:
 
 
 def test_the_acceptor_of_this_version_passes() -> None:
-    marks = examine("json", FILES, BuiltIn(), ByteVocabulary(), SIZES)
+    marks = examine("json", FILES, BuiltIn(), ByteVocabulary(), replace(SIZES, n_statements=60))
 
     assert (marks.n_boundaries_refused, marks.n_wrongly_accepted, marks.n_wrongly_refused) == (0, 0, 0)
     assert marks.n_at_work > 0
+    assert (marks.changed.n, marks.changed.n_file_alone_refuses) == (60, 0)

@@ -5,13 +5,15 @@ Of what is said there: `+` it may come and the document is whole with it, `~` it
 """
 
 from dataclasses import replace
+from itertools import count
+from time import thread_time
 
 import pytest
 from treefill.completion.notebook import code_of
 from treefill.errors import GrammarError
 from treefill.syntax import matcher as matcher_module
 from treefill.syntax.languages import language_by_id
-from treefill.syntax.matcher import MAX_BLANK_RUN, MAX_LINE_FEEDS, Matcher, OutOfReach, matcher_at
+from treefill.syntax.matcher import MAX_BLANK_RUN, MAX_LINE_FEEDS, MAX_WORK_S, Matcher, OutOfReach, matcher_at
 from treefill.text import Document
 
 
@@ -91,6 +93,23 @@ PYTHON = {
         +:else:⏎        pass
         +:z = 1
         -:except:
+    """,
+    "try:\n    try:\n        ‸\n        a\n    finally:\n        b\nexcept E:\n    c\n": """
+        +:more()
+        ~:more(
+        +:if more:
+    """,
+    "try:\n    ‸\n    a\nb = 1\n": """
+        ~:more()
+    """,
+    'def f():\n    ‸\n    more words\n    """\n    return 1\n': """
+        +:'''Some.'''
+        ~:'''Some.
+        +:"\""Some
+    """,
+    "d = {\n    'a': (1,‸\n    'b': (3, 4),\n}\ne = 1\n": """
+        ~:2
+        +:2),
     """,
 }
 C = {
@@ -186,13 +205,41 @@ JSON = {
         +:2]}
         -:2}
     """,
+    '{"a": {"b": {"c": [‸': """
+        ~:1,
+        +:1
+        +:1]}}}
+        -:1]}}}}
+    """,
     '{\n  "a": {\n    "b": 1,\n    ‸\n  }\n}\n': """
         +:"c": null
         ~:"c":
         -:c
     """,
 }
+LONG_IF = "function f(a) {\n  if (a) {\n" + "    g(1);\n" * 300 + "  }"
+LONG_COMMENT = "\n\n/**\n" + " * It has {braces} and words.\n" * 80 + " */\n"
+LONG_JSX = "const x = (\n  <a>\n" + "    <b/>\n" * 300
 JAVASCRIPT = {
+    LONG_IF + " ‸\n}\n": """
+        +:else { g(); }
+        +:else if (a) { g(); }
+        -:catch (e) {}
+        +:g();
+    """,
+    LONG_IF + " el‸\n}\n": """
+        +:se { g(); }
+    """,
+    LONG_IF + " else if (b) {\n    ‸\n  }\n}\n": """
+        +:g();
+        +:g();⏎  } else {⏎    g();
+        -:g();⏎  } catch {⏎    g();
+    """,
+    "import {\n  a\n} from 'b'" + LONG_COMMENT + "export function f(\n  c = ‸\n) {\n  g()\n}\n": """
+        +:1,
+        +:(1)
+        -:;
+    """,
     "function f() {\n  ‸\n}\n": """
         +:return 1;
         ~:const a = {
@@ -204,6 +251,12 @@ JAVASCRIPT = {
         +:b}
         -:b)
         ~:f(b
+    """,
+    "f(`a ‸\n it's; ${b(`c`)} (\n`, 1);\nlet d = `e`;\n": """
+        +:it
+        +:${b}
+        ~:${b
+        +:` + c + `
     """,
     "let x = {a: ‸};\nlet y = {};\n": """
         +:1
@@ -222,6 +275,20 @@ JAVASCRIPT = {
     """,
 }
 TYPESCRIPT = {
+    "import type {\n  A,\n} from './a'"
+    + LONG_COMMENT
+    + "export function f<\n  B = ‸\n>(\n  c: B,\n): void {}\n": """
+        +:A<A>,
+        ~:A<A
+        -:;
+    """,
+    "import { a } from './a'"
+    + LONG_COMMENT
+    + "export function f<T>({\n  a,\n}: {\n  ‸\n}) {\n  g()\n}\n": """
+        +:a: string
+        +:b:⏎    | readonly [...A<T>]
+        -:g() +
+    """,
     "interface A { ‸ }\n": """
         +:a: string
         ~:a:
@@ -236,6 +303,12 @@ TYPESCRIPT = {
     """,
 }
 TSX = {
+    LONG_JSX
+    + "    <C>\n      {d => {\n        let e = {};\n        if (d && ‸\n      }}\n    </C>\n  </a>\n)\n": """
+        +:d.e) { f(); }
+        +:'s' in d) {⏎  e = d.s;⏎}
+        -:]
+    """,
     "const x = <div>‸</div>;\n": """
         +:a
         +:{b}
@@ -485,3 +558,24 @@ def test_a_language_whose_layout_nobody_has_described_is_out_of_reach() -> None:
 
     assert isinstance(found, OutOfReach)
     assert "not known" in found.reason
+
+
+def test_what_a_cursor_hangs_on_is_read_for_a_while_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A clock that is a millisecond later at each look.
+    clock = count()
+    monkeypatch.setattr(matcher_module, "thread_time", lambda: next(clock) / 1000)
+
+    assert isinstance(found_at("int f() {\n  return ‸;\n}\n", "c"), Matcher)
+    assert found_at("{" * 400 + "‸", "c") == OutOfReach(
+        "The grammar takes too long to read what the cursor hangs on."
+    )
+
+
+@pytest.mark.parametrize("text", ["{" * 5_000, "(" * 20_000, "[" * 20_000, "x = " + "(a, " * 8_000])
+@pytest.mark.parametrize("language", ["c", "cpp", "javascript", "typescript", "json", "python", "sql"])
+def test_brackets_without_end_take_no_more_time_than_is_allowed(language: str, text: str) -> None:
+    found_at("‸", language)  # the first use of a grammar takes longer
+    started = thread_time()
+    found_at(text + "‸", language)
+
+    assert thread_time() - started < 5 * MAX_WORK_S

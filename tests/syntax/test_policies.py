@@ -1,5 +1,8 @@
 """What a language forbids and its grammar lets pass."""
 
+import ast
+import warnings
+
 import pytest
 from treefill.syntax.grammars import load
 from treefill.syntax.languages import language_by_id
@@ -117,3 +120,21 @@ def test_a_number_of_javascript_is_not(number: str) -> None:
 def test_a_colon_at_a_lines_end_is_no_fault(buffer: str, said: str) -> None:
     """A comment's is nothing, and below a block's head the body is still to come."""
     assert complaint(buffer, said, "python") == ""
+
+
+def test_pythons_warnings_about_a_completion_are_dropped_and_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor are the process's filters put back as they were: another thread may have changed them meanwhile."""
+    monkeypatch.delattr(warnings, "catch_warnings")
+    monkeypatch.setattr(warnings, "filters", [])
+    warnings.simplefilter("error")
+    for _ in range(2):
+        assert complaint("x = ‸\n", r"'\d'", "python") == ""
+        # Somebody else's filter comes before ours.
+        warnings.filterwarnings("error", category=ImportWarning)
+
+    assert complaint("x = ‸\n", r"'\d'", "python") == ""
+    assert len(warnings.filters) == 3, "ours is there once"
+    with pytest.raises(SyntaxError, match="invalid escape sequence"):
+        ast.parse(r"x = '\d'")

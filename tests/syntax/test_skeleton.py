@@ -74,6 +74,18 @@ def test_a_scope_that_may_not_be_read_has_stand_ins() -> None:
     assert b"void f() {" in found.scopes[0][1:]
 
 
+def test_a_line_deep_in_a_statement_is_no_statement() -> None:
+    assert skeleton("f(\n  a b,\n  ‸\n);\n", "c").lines == ()
+    assert skeleton("EXPORT\nint a = ‸\n", "c").lines == (b"int a = ",)
+    assert skeleton("x = f(\n    1,\n    ‸)\n", "python").lines == ()
+
+
+def test_where_a_text_has_no_semicolons_a_line_may_begin_a_statement() -> None:
+    found = skeleton("import {a} from 'a'\n@b c d\nexport const x = [\n  ‸\n]\n", "javascript")
+
+    assert b"export const x = [\n  " in found.statements
+
+
 def test_in_python_a_scope_that_may_not_be_read_is_a_block_of_its_depth() -> None:
     found = skeleton("class A:\n    def f(self) -> :\n        ‸\n", "python")
 

@@ -150,6 +150,22 @@ int32_t second(Reader& reader) {
   return reader.next();
 }
 
+// Does what comes after a line's end begin a statement of its own? Not what is in `goes_on`.
+bool begins_statement(Reader& reader, const ByteSet& goes_on) {
+  switch (reader.next()) {
+    case '+':
+      return second(reader) == '+';
+    case '-':
+      return second(reader) == '-';
+    case '!':
+      return second(reader) != '=';
+    case 'i':
+      return is_other_word(reader);
+    default:
+      return reader.next() < 0 || reader.next() > 127 || !goes_on[reader.next()];
+  }
+}
+
 class EcmaScriptScanner : public ScannerModel {
  public:
   Answer scan(const Question& question) const override {
@@ -225,20 +241,7 @@ class JavaScriptScanner : public EcmaScriptScanner {
     }
     reader.advance();
     if (skip_gap(reader, false, has_comment) == Gap::kSlash) return false;
-    switch (reader.next()) {
-      case '.':
-        return is_digit(second(reader));
-      case '+':
-        return second(reader) == '+';
-      case '-':
-        return second(reader) == '-';
-      case '!':
-        return second(reader) != '=';
-      case 'i':
-        return is_other_word(reader);
-      default:
-        return reader.next() < 0 || reader.next() > 127 || !kGoesOn[reader.next()];
-    }
+    return reader.next() == '.' ? is_digit(second(reader)) : begins_statement(reader, kGoesOn);
   }
 
   bool is_ternary(Reader& reader) const override {
@@ -309,16 +312,8 @@ class TypeScriptScanner : public EcmaScriptScanner {
       case '(':
       case '[':
         return !valid[kLogicalOr];
-      case '+':
-        return second(reader) == '+';
-      case '-':
-        return second(reader) == '-';
-      case '!':
-        return second(reader) != '=';
-      case 'i':
-        return is_other_word(reader);
       default:
-        return reader.next() < 0 || reader.next() > 127 || !kGoesOn[reader.next()];
+        return begins_statement(reader, kGoesOn);
     }
   }
 

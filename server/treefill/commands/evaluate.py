@@ -1,9 +1,9 @@
 """`treefill eval …`: the measurements as commands. What is measured and how is told in `evaluation`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol, TypeVar
 
 import typer
 from rich.console import Console
@@ -35,7 +35,7 @@ from treefill.evaluation.report import (
     validity_json,
     validity_markdown,
 )
-from treefill.evaluation.results import ResultsFile, Row, read_results
+from treefill.evaluation.results import AnyRow, ResultsFile, Row, read_results
 from treefill.evaluation.texts import WINDOW, choose_windows, installed_documents
 from treefill.evaluation.validity import (
     MODES,
@@ -90,6 +90,7 @@ From = Annotated[
 ]
 CleanFiles = Annotated[int, typer.Option("--files", min=1, help="Files without fault in each language.")]
 Mutants = Annotated[int, typer.Option(min=0, help="Changed files in each language.")]
+Statements = Annotated[int, typer.Option(min=0, help="Changed statements in each language.")]
 PositionsOnly = Annotated[int, typer.Option(min=1, help="Positions in each language.")]
 LANGUAGES = ("python", "cpp", "sql", "javascript")
 ALL_CHECKS = ",".join(Check)
@@ -147,21 +148,10 @@ def _fill(holes: Sequence[Hole], arms: Sequence[str], engine: Engine, path: Path
     cancel, run = CancelFlag(), Run()
     rows = fill_holes(holes, arms, engine, tuple(file.rows), cancel, run=run)
     try:
-        with _progress() as progress:
-            bar = progress.add_task("Filling holes", total=len(holes) * len(arms), rate="")
-            for n_new, row in enumerate(rows, 1):
-                file.append(row)
-                seconds = (progress.tasks[0].elapsed or 0.0) / n_new
-                progress.update(bar, completed=n_new + run.n_skipped, rate=f"{seconds:.2f} s each")
-    except KeyboardInterrupt:
-        cancel.cancel()
-        return True
+        return _keep_all(rows, file, cancel, run, "Filling holes", len(holes) * len(arms))
     finally:
-        rows.close()
-        file.close()
         for task in run.unsound:
             _stderr().print(f"{task} is left out: its own solution fails its tests on this machine.")
-    return False
 
 
 @eval_app.command("keystrokes")
@@ -255,20 +245,7 @@ def _ask_everywhere(
     file = ResultsFile(path, validity_header(engine, seed), ValidityRow)
     cancel, run = CancelFlag(), ValidityRun()
     rows = ask_everywhere(asked, arms, engine, tuple(file.rows), cancel, run)
-    try:
-        with _progress() as progress:
-            bar = progress.add_task("Asking", total=len(asked) * len(arms), rate="")
-            for n_new, row in enumerate(rows, 1):
-                file.append(row)
-                seconds = (progress.tasks[0].elapsed or 0.0) / n_new
-                progress.update(bar, completed=n_new + run.n_skipped, rate=f"{seconds:.2f} s each")
-    except KeyboardInterrupt:
-        cancel.cancel()
-        return True
-    finally:
-        rows.close()
-        file.close()
-    return False
+    return _keep_all(rows, file, cancel, run, "Asking", len(asked) * len(arms))
 
 
 @eval_app.command("grammar")
@@ -277,6 +254,7 @@ def grammar_command(
     files: CleanFiles = DEFAULT_SIZES.n_files,
     positions: PositionsOnly = DEFAULT_SIZES.n_positions,
     mutants: Mutants = DEFAULT_SIZES.n_mutants,
+    statements: Statements = DEFAULT_SIZES.n_statements,
     seed: Seed = 0,
     folders: From = None,
     model: ModelOption = None,
@@ -288,7 +266,7 @@ def grammar_command(
     app = open_app(model=model, cache_dir=cache_dir)
     stored = app.store.open(app.settings.model or None)
     vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, stored.config["vocab_size"])
-    sizes = Sizes(files, positions, mutants)
+    sizes = Sizes(files, positions, mutants, statements)
 
     from treefill.evaluation.built_in import BuiltIn  # native: the command line starts without it
 
@@ -397,6 +375,41 @@ def _variant(name: str) -> Variant:
     if name not in VARIANTS:
         raise BadInput(f"variant {name!r} is not known: use some of {', '.join(VARIANTS)}.")
     return Variant(name)
+
+
+RowOfRun = TypeVar("RowOfRun", bound=AnyRow)
+
+
+class _Resumed(Protocol):
+    """A run that goes on where one before it ended."""
+
+    n_skipped: int
+    """Rows that were there already."""
+
+
+def _keep_all(
+    rows: Generator[RowOfRun],
+    file: ResultsFile[RowOfRun],
+    cancel: CancelFlag,
+    run: _Resumed,
+    title: str,
+    n_total: int,
+) -> bool:
+    """Write each row as it comes, and close the file; True where the user stopped it before the last one."""
+    try:
+        with _progress() as progress:
+            bar = progress.add_task(title, total=n_total, rate="")
+            for n_new, row in enumerate(rows, 1):
+                file.append(row)
+                seconds = (progress.tasks[0].elapsed or 0.0) / n_new
+                progress.update(bar, completed=n_new + run.n_skipped, rate=f"{seconds:.2f} s each")
+    except KeyboardInterrupt:
+        cancel.cancel()
+        return True
+    finally:
+        rows.close()
+        file.close()
+    return False
 
 
 def _progress() -> Progress:

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from treefill.completion.request import CompletionRequest, Refusal
 from treefill.engine.api import TokenId, Vocabulary
+from treefill.syntax.languages import Language
 from treefill.text import Document, count_lines, line_bounds, to_lf, without_surrogates
 
 CHUNK_LINES = 32
@@ -164,6 +165,17 @@ def gather_neighbours(
         _by_similarity(chunks, query_words(request.document, request.offset)), vocabulary, n_budget
     )
     return tuple(_joined(sorted(chosen, key=_place))), tuple(refusals)
+
+
+def texts_in(language: Language, request: CompletionRequest) -> tuple[str, ...]:
+    """The other files in a language that has several grammars, to tell which of them is meant. No secrets files."""
+    if len(language.grammars) < 2:
+        return ()
+    return tuple(
+        document.text[:MAX_NEIGHBOUR_CHARS]
+        for document in request.neighbours
+        if document.language == language.id and not is_secret(document.path, request.secret_patterns)
+    )
 
 
 def secret_pattern(path: str, own_patterns: tuple[str, ...] = ()) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from treefill.completion.context import texts_in
 from treefill.completion.notebook import code_of
 from treefill.completion.request import Check, CompletionRequest
 from treefill.completion.situation import Situation
@@ -55,6 +56,7 @@ def guard_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded
             request.offset,
             situation.language,
             dict(request.grammars).get(situation.language.id),
+            texts_in(situation.language, request),
         )
     except GrammarError as error:
         return Guarded(reason=str(error))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
+from treefill.completion.context import texts_in
 from treefill.completion.notebook import code_of
 from treefill.completion.postprocess import Drop, Item
 from treefill.completion.request import Check, CompletionRequest, Reason, SyntaxFinding
@@ -47,7 +48,8 @@ def _checked(
     item: Item, request: CompletionRequest, situation: Situation, may_end: MayEnd
 ) -> tuple[Item | Drop, SyntaxFinding]:
     document, offset, language = request.document, request.offset, situation.language
-    baseline = Baseline.of(code_of(document), offset, language, document.path, dict(request.grammars))
+    others = texts_in(language, request)
+    baseline = Baseline.of(code_of(document), offset, language, document.path, dict(request.grammars), others)
     if isinstance(baseline, str):
         return item, SyntaxFinding(unchecked=baseline)
     finding = SyntaxFinding(baseline.grammar.name, baseline.n_faults, note=baseline.grammar.note)

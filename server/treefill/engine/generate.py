@@ -199,10 +199,13 @@ class _Run:
         self._n_undone += 1
 
     def note_choice(self, token: TokenId, vocabulary: Vocabulary, is_first: bool) -> None:
-        """Count a token that was chosen under the guard's eyes: one that only spells forced bytes was not."""
+        """Count a token that was chosen under the guard's eyes: one that only spells forced bytes was not.
+
+        Where another one was taken back, what the guard thinks of the model's first choice has been counted before.
+        """
         if token in vocabulary.end_ids or self._beyond_forced(token, vocabulary) or not is_first:
             self._n_guarded += 1
-            self._n_refused_first += not is_first
+            self._n_refused_first += not is_first and self.undone is None
 
     def generation(self, finish: Finish, n_reused: int) -> Generation:
         now = time.perf_counter()

@@ -1,12 +1,11 @@
 """The acceptor's exam: real files and what tree-sitter says of them, without a model.
 
-    boundaries   clean files, a model's token at a time: none may be refused, and each file may end where it ends
-    skeletons    the same from a random place in a clean file: 64 tokens, from what is made of the text before them
-    mutants      clean files with small changes: accepted exactly where tree-sitter's parse has no fault
-    reach        random positions in real files, faults and all: how often the acceptor is at work there, how often it
-                 refuses the file's own text up to the end of the statement, and what it costs
-
-The examinee is seen through a protocol, so that a test can send in a simple one.
+boundaries   clean files, a model's token at a time: none may be refused, and each file may end where it ends
+skeletons    the same from a random place in a clean file: 64 tokens, from what is made of the text before them
+mutants      clean files with small changes: accepted exactly where tree-sitter's parse has no fault
+statements   clean files with such changes in one statement: judged from a place in it as by who has read the file
+reach        random positions in real files, faults and all: how often the acceptor is at work there, how often it
+             refuses the file's own text up to the end of the statement, and what it costs
 """
 
 import time
@@ -15,11 +14,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from random import Random
-from typing import Protocol
 
 import numpy as np
 
 from treefill.engine.api import Vocabulary
+from treefill.evaluation.changed_statements import ChangedStatements, examine_changed_statements
+from treefill.evaluation.examinee import Examinee, Matcher, Mistake
 from treefill.evaluation.faults import count_faults, statement_at
 from treefill.evaluation.mutants import mutate, shrink
 from treefill.evaluation.positions import Position, choose_positions
@@ -31,66 +31,6 @@ MAX_MUTANT_BYTES = 20_000
 """Larger files are not changed: the parse of each mutant begins at its first byte."""
 N_EXAMPLES = 5
 """Mistakes that are told of in each language and part."""
-
-
-class Acceptor(Protocol):
-    """Reads a file from its beginning."""
-
-    @property
-    def gave_up(self) -> str:
-        """Why everything is allowed from here on; empty while the grammar decides."""
-        ...
-
-    def accept(self, more: bytes) -> bool:
-        """Read on; True where the whole is still the beginning of a file."""
-        ...
-
-    def accepts_whole(self, rest: bytes) -> bool:
-        """True where what was read is a whole file with `rest` after it."""
-        ...
-
-
-class Matcher(Protocol):
-    """Judges what may be written at one place of a document."""
-
-    def allows(self, data: bytes) -> bool:
-        """True where these bytes may come next. Changes nothing."""
-        ...
-
-    def accept(self, data: bytes) -> bool:
-        """They came next; False where they may not, and then nothing has changed."""
-        ...
-
-    def rollback(self, n: int) -> None:
-        """The last `n` did not."""
-        ...
-
-    def can_stop(self) -> bool:
-        """True where a suggestion may end here."""
-        ...
-
-
-class Examinee(Protocol):
-    """What is examined."""
-
-    def acceptor(self, language: str) -> Acceptor:
-        """At the beginning of an empty file."""
-        ...
-
-    def matcher(self, text: str, byte_offset: int, language: str) -> Matcher | None:
-        """At a place of a document; None where it is not at work there."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """One place where the examinee was wrong."""
-
-    part: str
-    path: str
-    byte_offset: int
-    text: str
-    """What it was asked about there; of a changed file, a short text that is misjudged in the same way."""
 
 
 @dataclass(slots=True)
@@ -120,6 +60,7 @@ class GrammarMarks:
     """Those that tree-sitter finds no fault with."""
     n_wrongly_accepted: int = 0
     n_wrongly_refused: int = 0
+    changed: ChangedStatements = field(default_factory=ChangedStatements)
     n_positions: int = 0
     """In real files, faults and all."""
     n_at_work: int = 0
@@ -165,9 +106,10 @@ class Sizes:
     n_files: int
     n_positions: int
     n_mutants: int
+    n_statements: int
 
 
-DEFAULT_SIZES = Sizes(n_files=50, n_positions=300, n_mutants=300)
+DEFAULT_SIZES = Sizes(n_files=50, n_positions=300, n_mutants=300, n_statements=300)
 
 
 def examine(
@@ -190,6 +132,10 @@ def examine(
     _examine_skeletons(clean, sizes.n_positions, examinee, marks, Random(seed))
     told("mutants")
     _examine_mutants(clean, sizes.n_mutants, examinee, marks, Random(seed))
+    told("statements")
+    marks.changed = examine_changed_statements(
+        _small(clean), sizes.n_statements, examinee, vocabulary, Random(seed), marks
+    )
     told("reach")
     for position in choose_positions(kept, sizes.n_positions, seed):
         _examine_reach(position, examinee, vocabulary, marks)
@@ -280,7 +226,7 @@ def _examine_skeletons(
 def _examine_mutants(
     clean: Sequence[_Clean], n: int, examinee: Examinee, marks: GrammarMarks, random: Random
 ) -> None:
-    small = [each.document for each in clean if len(each.document.text.encode()) <= MAX_MUTANT_BYTES]
+    small = _small(clean)
     for number in range(n if small else 0):
         document = small[number % len(small)]
         mutant = mutate(document.text, random)
@@ -297,6 +243,10 @@ def _examine_mutants(
             shortest = shrink(mutant, partial(_is_misjudged, examinee, document.language, is_clean))
             at = _first_difference(document.text, mutant)
             marks.note(part, document, len(mutant[:at].encode()), shortest.encode())
+
+
+def _small(clean: Sequence[_Clean]) -> list[Document]:
+    return [each.document for each in clean if len(each.document.text.encode()) <= MAX_MUTANT_BYTES]
 
 
 def _is_misjudged(examinee: Examinee, language: str, is_clean: bool, text: str) -> bool:

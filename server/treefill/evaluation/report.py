@@ -32,6 +32,10 @@ EXACT_HEAD = (
     *("language", "clean files", "tokens", "files refused", "places", "tokens", "places refused"),
     *("mutants", "of them clean", "wrongly accepted", "wrongly refused", "gave up"),
 )
+CHANGED_HEAD = (
+    *("language", "changed statements", "at work", "file refuses", "skeleton refuses", "file alone"),
+    *("skeleton alone", "file whole", "may end", "file whole alone", "may end alone"),
+)
 REACH_HEAD = (
     *("language", "positions", "at work", "statements", "own text refused", "ends", "ends refused"),
     *("set-up ms p50", "p99", "a token µs p50", "p99"),
@@ -166,12 +170,13 @@ def grammar_json(found: Sequence[GrammarMarks]) -> list[dict[str, Any]]:
 
 
 def grammar_markdown(found: Sequence[GrammarMarks]) -> str:
-    """Two tables, what must be right and what it reaches and costs, and the first mistakes."""
+    """Three tables: what must be right, how skeletons judge, what it reaches and costs; and the first mistakes."""
     exact = table(
         EXACT_HEAD,
         (_exact_cells(marks) for marks in found),
         n_words=1,
     )
+    changed = table(CHANGED_HEAD, (_changed_cells(marks) for marks in found), n_words=1)
     reach = table(
         REACH_HEAD,
         (_reach_cells(marks) for marks in found),
@@ -182,7 +187,7 @@ def grammar_markdown(found: Sequence[GrammarMarks]) -> str:
         for marks in found
         for each in marks.mistakes
     ]
-    return "\n\n".join([exact, reach, *(["\n".join(mistakes)] if mistakes else [])])
+    return "\n\n".join([exact, changed, reach, *(["\n".join(mistakes)] if mistakes else [])])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], n_words: int = 2) -> str:
@@ -279,6 +284,16 @@ def _exact_cells(marks: GrammarMarks) -> tuple[str, ...]:
         *(marks.n_skeletons_at_work, marks.n_skeleton_tokens, marks.n_skeletons_refused),
         *(marks.n_mutants, marks.n_mutants_clean, marks.n_wrongly_accepted, marks.n_wrongly_refused),
         marks.n_gave_up,
+    )
+    return (marks.language, *map(str, numbers))
+
+
+def _changed_cells(marks: GrammarMarks) -> tuple[str, ...]:
+    changed = marks.changed
+    numbers = (
+        *(changed.n, changed.n_at_work, changed.n_file_refuses, changed.n_skeleton_refuses),
+        *(changed.n_file_alone_refuses, changed.n_skeleton_alone_refuses),
+        *(changed.n_file_whole, changed.n_may_stop, changed.n_file_alone_whole, changed.n_may_stop_alone),
     )
     return (marks.language, *map(str, numbers))
 

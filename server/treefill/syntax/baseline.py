@@ -5,6 +5,7 @@ near the cursor or far from it: only more than before counts against what is put
 with the reason.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
@@ -59,15 +60,25 @@ class Baseline:
 
     @classmethod
     def of(
-        cls, text: str, offset: int, language: Language, path: str, dialects: dict[str, str] | None = None
+        cls,
+        text: str,
+        offset: int,
+        language: Language,
+        path: str,
+        dialects: dict[str, str] | None = None,
+        others: Sequence[str] = (),
     ) -> "Baseline | str":
-        """The text as it is, or why it can't be checked, as one sentence."""
+        """The text as it is, or why it can't be checked, as one sentence.
+
+        `others` are texts in the same language, which tell the dialect where this one does not.
+        """
         if not language.grammars:
             return f"There is no grammar for {language.id}."
         start, end = window_of(text, offset)
         part = text[start:end]
         try:
-            grammar = load(dialect_of(language, part, offset - start, (dialects or {}).get(language.id)))
+            wanted = (dialects or {}).get(language.id)
+            grammar = load(dialect_of(language, part, offset - start, wanted, others))
             refused = hazard(part, grammar.grammar)
             if refused:
                 return refused

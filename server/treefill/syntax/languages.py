@@ -78,6 +78,10 @@ class Skeleton:
     """Statements that say nothing, for the place of one that is left out."""
     continuations: tuple[str, ...] = ()
     """Words that go on a statement which seems to have ended."""
+    continued: tuple[tuple[str, str], ...] = ()
+    """Such words, and a statement that says nothing and may stand before them."""
+    sequels: tuple[tuple[str, ...], ...] = ()
+    """A word whose block wants another block below it, and the words of that; after the last one nothing is needed."""
     prefixes: tuple[str, ...] = ()
     """Beginnings of lines that the next one goes on."""
     resets: tuple[str, ...] = ()

@@ -4,8 +4,10 @@ A matcher begins at a cursor, on the skeleton of what is before it (`skeleton.py
 taken. It answers in microseconds, and where it does not know it allows.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from time import thread_time
 
 from treefill import _kernels
 from treefill.syntax.dialect import dialect_of
@@ -19,6 +21,10 @@ MAX_BLANK_RUN = 160
 """Blanks in a row, line feeds not counted, that a completion may write: deep indentation, and no more."""
 DIALECT_CHARS = 12_000
 """So much on either side of the cursor tells a text's dialect."""
+MAX_WORK_S = 0.02
+"""So much processor time is spent at a place before it is out of reach; the first use of a grammar is not counted."""
+PIECE_BYTES = 512
+"""Between two pieces of a text the clock is looked at."""
 MAX_ENDS = 3
 """So many ways to end the innermost scope are tried."""
 MAX_FORCED = 64
@@ -57,7 +63,10 @@ class Matcher:
 
     def accept(self, more: bytes) -> bool:
         """Take `more`; False where it may not come next, and then nothing was taken."""
-        if not self._is_measured(more) or not _accepts(self._acceptor, more):
+        if not self._is_measured(more):
+            return False
+        if not self._acceptor.accept(more):
+            self._acceptor.rollback(1)
             return False
         self._written.append(more)
         return True
@@ -114,36 +123,29 @@ class Matcher:
 
 
 def matcher_at(
-    text: str, offset: int, language: Language, dialect: str | None = None
+    text: str, offset: int, language: Language, dialect: str | None = None, others: Sequence[str] = ()
 ) -> Matcher | OutOfReach:
     """A matcher for a cursor at `offset`, in code points, of `text`; or why there is none.
 
+    `others` are texts in the same language, which tell the dialect where this one does not.
     Raises `GrammarError` where a grammar that the language has cannot be loaded.
     """
     if not language.grammars:
         return OutOfReach(f"There is no grammar for {language.id}.")
     near = max(0, offset - DIALECT_CHARS)
     part = text[near : offset + DIALECT_CHARS]
-    loaded = load(dialect_of(language, part, offset - near, dialect))
+    loaded = load(dialect_of(language, part, offset - near, dialect, others))
     if language.layout is Layout.INDENTATION and not language.skeleton.fillers:
         return OutOfReach(f"What a place in {language.id} hangs on is not known.")
     skeleton = skeleton_at(text, offset, language)
     if not skeleton.statements:
         return OutOfReach("The statement that the cursor is in is too long for the grammar.")
-    acceptor, ends = _read_scopes(loaded, skeleton)
-    for statements in skeleton.statements:
-        if _accepts(acceptor, statements):
-            return _matcher(acceptor, skeleton, ends)
-    # The beginning of the scope may be misread: let it be one that says nothing, or none.
-    statement = skeleton.statements[-1]
-    for beginning in skeleton.scopes[-1][1:] if skeleton.scopes else ():
-        acceptor = _kernels.Acceptor(tables(loaded))
-        if acceptor.accept(beginning) and acceptor.accept(statement):
-            return _matcher(acceptor, skeleton, ())
-    acceptor = _kernels.Acceptor(tables(loaded))
-    if skeleton.scopes and acceptor.accept(statement):
-        return _matcher(acceptor, skeleton, ())
-    return OutOfReach("The grammar cannot read the statement that the cursor is in.")
+    work = _Work(tables(loaded))
+    try:
+        found = _matcher_on(skeleton, work)
+    except _Overworked:
+        return OutOfReach("The grammar takes too long to read what the cursor hangs on.")
+    return found or OutOfReach("The grammar cannot read the statement that the cursor is in.")
 
 
 def prepare(language: Language) -> None:
@@ -155,46 +157,125 @@ def prepare(language: Language) -> None:
         tables(load(language.grammars[0]))
 
 
-def _read_scopes(loaded: LoadedGrammar, skeleton: Skeleton) -> tuple[_kernels.Acceptor, tuple[bytes, ...]]:
-    """An acceptor inside the innermost scope, and what would end all of them, or all but the innermost where that is
-    still to be closed; nothing where that is not known.
+class _Overworked(Exception):
+    """More work than a place is worth."""
+
+
+class _Work:
+    """What is done to be ready at one place, in processor time of this thread: of a machine that is busy it tells
+    nothing, and other threads do not count.
+    """
+
+    def __init__(self, grammar: _kernels.Grammar) -> None:
+        self._grammar = grammar
+        self._deadline_s = thread_time() + MAX_WORK_S
+
+    def begin(self) -> _kernels.Acceptor:
+        """One that has read nothing."""
+        return _kernels.Acceptor(self._grammar)
+
+    def accepts(self, acceptor: _kernels.Acceptor, more: bytes) -> bool:
+        """Whether it takes `more`, in pieces; where not, it is as it was."""
+        for n_taken, start in enumerate(range(0, len(more), PIECE_BYTES)):
+            self._look_at_clock()
+            if not acceptor.accept(more[start : start + PIECE_BYTES]):
+                acceptor.rollback(n_taken + 1)
+                return False
+        return True
+
+    def is_whole(self, acceptor: _kernels.Acceptor, rest: bytes, n_back: int = 0) -> bool:
+        """Whether what it has taken, the last `n_back` pieces left out, is whole with the rest."""
+        self._look_at_clock()
+        return acceptor.accepts_whole(rest, n_back)
+
+    def _look_at_clock(self) -> None:
+        if thread_time() > self._deadline_s:
+            raise _Overworked
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """An acceptor that has read the beginnings of the scopes."""
+
+    acceptor: _kernels.Acceptor
+    ends: tuple[bytes, ...]
+    """What would end all of them, or all but the innermost ones where those are still to be closed; nothing where that
+    is not known."""
+    is_guess: bool
+    """True where one of the beginnings stands for another, or is a text of its own."""
+
+
+def _matcher_on(skeleton: Skeleton, work: _Work) -> Matcher | None:
+    """One that has read the skeleton, in the best reading that there is for it."""
+    inside = _read_scopes(skeleton, work)
+    longest, *shorter = skeleton.statements
+    if inside.is_guess:
+        # The scopes may be misread: let the innermost stand alone, rather than that less of the statement is read.
+        return (
+            _try_readings([longest], inside, skeleton, work)
+            or _try_alone(longest, skeleton, work)
+            or _try_readings([*shorter, *skeleton.lines], inside, skeleton, work)
+        )
+    found = _try_readings(skeleton.statements, inside, skeleton, work)
+    found = found or _try_alone(skeleton.statements[-1], skeleton, work)
+    found = found or _try_readings(skeleton.lines, inside, skeleton, work)
+    return found or next(filter(None, (_try_alone(line, skeleton, work) for line in skeleton.lines)), None)
+
+
+def _try_readings(
+    readings: Iterable[bytes], inside: _Inside, skeleton: Skeleton, work: _Work
+) -> Matcher | None:
+    taken = next((reading for reading in readings if work.accepts(inside.acceptor, reading)), None)
+    return None if taken is None else _matcher(inside, taken, skeleton, work)
+
+
+def _try_alone(reading: bytes, skeleton: Skeleton, work: _Work) -> Matcher | None:
+    """With the innermost scope alone, or one that says nothing, or none. What would end it is not known then."""
+    for beginning in (*skeleton.scopes[-1], b"") if skeleton.scopes else ():
+        acceptor = work.begin()
+        if work.accepts(acceptor, beginning) and work.accepts(acceptor, reading):
+            return _matcher(_Inside(acceptor, (), True), reading, skeleton, work)
+    return None
+
+
+def _read_scopes(skeleton: Skeleton, work: _Work) -> _Inside:
+    """The beginnings of the scopes in their best readings.
 
     The innermost may end in several ways: `v{` as a body with `}`, as a list of values with `};`.
     """
-    acceptor = _kernels.Acceptor(tables(loaded))
-    ends: tuple[bytes, ...] = (b"",)
-    outer: tuple[bytes, ...] = ()
+    acceptor = work.begin()
+    ends = skeleton.ends
+    outer: list[bytes] = []
+    is_guess = False
     for readings in skeleton.scopes:
-        if not any(_accepts(acceptor, reading) for reading in readings):
+        taken = next((reading for reading in readings if work.accepts(acceptor, reading)), None)
+        if taken is None:
             # The scopes round it make no sense of this one: it begins a text of its own.
-            acceptor = _kernels.Acceptor(tables(loaded))
-            ends = ()
-            if not any(_accepts(acceptor, reading) for reading in readings):
+            acceptor, ends, outer = work.begin(), (), []
+            if not any(work.accepts(acceptor, reading) for reading in readings):
+                is_guess = True
                 continue
+        is_guess = is_guess or taken is None or taken in skeleton.stand_ins
         if skeleton.closers and ends:
-            outer = ends[:1]
+            outer.append(ends[0])
             tried = (closer + ends[0] for closer in skeleton.closers)
-            ends = tuple(islice((end for end in tried if acceptor.accepts_whole(end)), MAX_ENDS))
-    return acceptor, (*ends, *outer) if skeleton.lacks_closer and ends else ends
+            ends = tuple(islice((end for end in tried if work.is_whole(acceptor, end)), MAX_ENDS))
+    lacking = outer[::-1][: skeleton.n_lacking]
+    return _Inside(acceptor, (*ends, *lacking) if ends else ends, is_guess)
 
 
-def _accepts(acceptor: _kernels.Acceptor, more: bytes) -> bool:
-    """Whether it takes `more`; where not, it is as it was."""
-    is_accepted = acceptor.accept(more)
-    if not is_accepted:
-        acceptor.rollback(1)
-    return is_accepted
-
-
-def _matcher(acceptor: _kernels.Acceptor, skeleton: Skeleton, ends: tuple[bytes, ...]) -> Matcher:
+def _matcher(inside: _Inside, read: bytes, skeleton: Skeleton, work: _Work) -> Matcher:
     """A matcher that also knows the rest of the line, where the grammar cannot read what comes below it."""
     rest = skeleton.rests[0]
     below = rest[len(skeleton.right) + 1 :]
-    is_readable = bool(below) and any(acceptor.accepts_whole(below + end, 1) for end in ends)
+    n_pieces = -(-len(read) // PIECE_BYTES)
+    is_readable = bool(below) and any(
+        work.is_whole(inside.acceptor, below + end, n_pieces) for end in inside.ends
+    )
     # A rest that ends within the line has stopped at a bracket, which may be a template's: `${|}`.
     is_all = is_readable or rest.rstrip(b"\n") == skeleton.right
     rests = skeleton.rests if is_all else (*skeleton.rests, skeleton.right)
-    return Matcher(acceptor, skeleton, rests, () if skeleton.is_cut else ends)
+    return Matcher(inside.acceptor, skeleton, rests, () if skeleton.is_cut else inside.ends)
 
 
 @once

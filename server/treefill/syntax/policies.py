@@ -116,6 +116,9 @@ POLICIES: dict[str, tuple[Policy, ...]] = {
 }
 """Language id → its rules, in order."""
 
+_FILENAME = "<completed>"
+_NO_WARNINGS = ("ignore", None, Warning, re.compile(rf"{_FILENAME}\Z"), 0)
+"""As Python keeps a filter. The module of a text is named after its file."""
 _OPEN_END = re.compile(r"was never closed|unterminated triple-quoted|unexpected EOF")
 _HEAD_END = re.compile(rb":\s*(#.*)?$")
 _JSON_NUMBER = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -140,15 +143,24 @@ class _PythonError:
 def _python_error(region: bytes) -> _PythonError | None:
     """What Python's parser says of some whole statements; None where it has nothing to say."""
     text = region.decode(errors="replace").removeprefix("\ufeff")
+    _silence_warnings()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)
+        ast.parse(text, _FILENAME)
     except SyntaxError as error:
         return _PythonError(error.msg, ((error.lineno or 1) - 1, max(0, (error.offset or 1) - 1)))
     except (ValueError, RecursionError, MemoryError):
         return None  # too deep for it, which says nothing of the text
     return None
+
+
+def _silence_warnings() -> None:
+    """Have Python drop its warnings about our texts, and no others.
+
+    `warnings.catch_warnings` would put the process's filters back as it found them, whatever another thread did to them
+    meanwhile. So ours stays there; where somebody else's has come before it, it is put first again.
+    """
+    if warnings.filters[:1] != [_NO_WARNINGS]:
+        warnings.filterwarnings("ignore", category=Warning, module=_NO_WARNINGS[3].pattern)
 
 
 def _with_body(region: bytes, end: int) -> bytes:

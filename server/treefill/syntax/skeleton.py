@@ -24,11 +24,15 @@ from treefill.syntax.parse import encoded
 LOOK_BACK_CHARS = 200_000
 LOOK_AHEAD_CHARS = 60_000
 MAX_BEGINNING_BYTES = 2_000
-"""A scope's own beginning is not read where it is longer."""
+"""Of a scope's own beginning no more is read, unless its statement begins further away."""
 MAX_STATEMENTS_BYTES = 2_000
 """So much of what comes before the cursor's statement in its scope is read, too: `else` goes on an `if`."""
 MAX_STATEMENT_BYTES = 64_000
+MAX_LONG_BYTES = 10_000
+"""A scope's beginning from its statement's on is not read where it is longer, nor the statement before the cursor's."""
 MAX_REST_BYTES = 4_000
+MAX_HEAD_BYTES = 200
+"""A statement's first word is looked for so far."""
 N_REST_SCOPES = 3
 """So many brackets may be opened at the cursor that are closed below it."""
 N_STARTS = 16
@@ -45,14 +49,20 @@ class Skeleton:
     """The readings of what lies between the innermost beginning and the cursor, the best first."""
     rests: tuple[bytes, ...]
     """What may come after the cursor: the rest of its statement; and more, for what may be opened at the cursor."""
+    lines: tuple[bytes, ...] = ()
+    """The readings of the cursor's line, where it stands as a statement does and the grammar may not read more."""
     closers: tuple[bytes, ...] = ()
     """What may end a scope; empty where nothing does."""
     right: bytes = b""
     """The rest of the cursor's line."""
     is_cut: bool = False
     """True where what is open at the cursor closes too far below to be read."""
-    lacks_closer: bool = False
-    """True where more scopes are open at the cursor than are closed after it."""
+    n_lacking: int = 0
+    """So many more scopes are open at the cursor than are closed after it."""
+    stand_ins: tuple[bytes, ...] = ()
+    """Readings of scopes that stand for others."""
+    ends: tuple[bytes, ...] = (b"",)
+    """What may end the text after the rest, where nothing closes a scope."""
     filler: bytes = b""
     """A statement that says nothing, where a block without one is an error."""
 
@@ -95,27 +105,15 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
         if not scope.opener or scope.opener in known.openers
     ]
     stand_ins = tuple(stand_in.encode() for stand_in in known.stand_ins)
-    beginnings: list[tuple[bytes, ...]] = []
-    for outer, inner in pairwise(scopes):
-        starts = [
-            start
-            for start in _statement_starts(outer, before, language)
-            if inner.body - MAX_BEGINNING_BYTES <= start <= inner.opened_at
-        ]
-        line_start = before.rfind(b"\n", 0, inner.opened_at) + 1
-        lines = [line_start] if inner.body - line_start <= MAX_BEGINNING_BYTES else []
-        places = [*reversed(starts[-N_STARTS:]), *lines]
-        readings = _readings((before[start : inner.body] for start in places), language)
-        if inner.opener == "#":
-            beginnings.append((before[inner.opened_at : inner.body], b""))
-        else:
-            beginnings.append((*readings, *stand_ins))
+    beginnings = tuple(
+        (before[inner.opened_at : inner.body], b"")
+        if inner.opener == "#"
+        else (*_readings(_beginnings(outer, inner, before, language), language), *stand_ins)
+        for outer, inner in pairwise(scopes)
+    )
     starts = _statement_starts(scopes[-1], before, language)
-    near = [start for start in starts if at - start <= MAX_STATEMENTS_BYTES]
-    last = [start for start in starts[-1:] if at - start <= MAX_STATEMENT_BYTES]
-    line = before.rfind(b"\n") + 1
-    lines = [line] if starts[-1] < line else []
-    statements = _readings((before[start:] for start in (*near, *last, *lines)), language)
+    statements = _readings(_statements(starts, before, language), language)
+    lines = _readings(_own_line(before, starts[-1]), language)
     whole = before[starts[-1] :] + after
     at_rest = at - starts[-1]
     n_open = sum(scope.opener not in ("", "#") for scope in scopes)
@@ -133,24 +131,137 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
     is_cut = not rests
     closers = tuple(closer.encode() for closer in known.closers) if known.has_blocks else ()
     return Skeleton(
-        tuple(beginnings),
+        beginnings,
         tuple(statements),
         tuple(rests) or (right,),
+        tuple(lines),
         closers,
         right,
         is_cut,
-        lacks_closer=n_surplus < 0,
+        n_lacking=max(0, -n_surplus),
+        stand_ins=stand_ins,
     )
+
+
+def _beginnings(
+    outer: _kernels.Scope, inner: _kernels.Scope, before: bytes, language: Language
+) -> Iterator[bytes]:
+    """The inner scope's beginning from the outer one's last statements on, the nearest first; then from other places
+    where its statement may begin.
+    """
+    starts = [start for start in _statement_starts(outer, before, language) if start <= inner.opened_at]
+    near = [start for start in starts if inner.body - start <= MAX_BEGINNING_BYTES]
+    last = [start for start in starts[-1:] if inner.body - start <= MAX_LONG_BYTES]
+    for start in reversed(near[-N_STARTS:] or last):
+        yield before[start : inner.body]
+    yield from _continued(outer, inner, before, language)
+    yield from _lines_of_beginning(outer, inner, before)
+
+
+def _statements(starts: list[int], before: bytes, language: Language) -> Iterator[bytes]:
+    """The cursor's statement after what comes before it, after the less the later; and from where else it may begin."""
+    at = len(before)
+    yield from _with_long_one_before(starts, before, language)
+    for start in starts:
+        if at - start <= MAX_STATEMENTS_BYTES:
+            yield before[start:]
+    if at - starts[-1] <= MAX_STATEMENT_BYTES:
+        yield before[starts[-1] :]
+    for start in _outermost_line(before, starts[-1], at):
+        yield before[start:]
+
+
+def _with_long_one_before(starts: list[int], before: bytes, language: Language) -> Iterator[bytes]:
+    """The cursor's statement after the one before it, where that is longer than what is read anyway, ends with a brace
+    and may be gone on with; else after a short one of its kind: `else` goes on an `if` of any length.
+    """
+    ends_with_brace = before.endswith(b"}", 0, starts[-1])
+    if len(starts) < 2 or len(before) - starts[-2] <= MAX_STATEMENTS_BYTES or not ends_with_brace:
+        return
+    begun = before[starts[-1] :].strip()
+    known = language.skeleton
+    if not any(word.encode().startswith(begun) for word in known.continuations):
+        return
+    if len(before) - starts[-2] <= MAX_LONG_BYTES:
+        yield before[starts[-2] :]
+    head = before[starts[-2] : starts[-2] + MAX_HEAD_BYTES].lstrip()
+    for whole in dict.fromkeys(whole.encode() for _, whole in known.continued):
+        if re.match(re.escape(whole.split()[0]) + rb"\b", head):
+            yield whole + before[starts[-1] :]
+
+
+def _own_line(before: bytes, start: int) -> tuple[bytes, ...]:
+    """The cursor's line, where it is not the one that its statement begins in and stands no deeper than that one."""
+    line = before.rfind(b"\n") + 1
+    code = _NO_SPACE.search(before, start)
+    first = before.rfind(b"\n", 0, code.start() if code else len(before)) + 1
+    return (before[line:],) if first < line and _indent(before, line) <= _indent(before, first) else ()
+
+
+_NO_SPACE = re.compile(rb"\S")
+
+
+def _lines_of_beginning(outer: _kernels.Scope, inner: _kernels.Scope, before: bytes) -> Iterator[bytes]:
+    """The inner scope's beginning from the last of the outermost lines on, and its line alone."""
+    line = before.rfind(b"\n", 0, inner.opened_at) + 1
+    for start in (*_outermost_line(before, outer.starts[-1], inner.opened_at), line):
+        beginning = before[start : inner.body]
+        if len(beginning) <= MAX_BEGINNING_BYTES and not beginning.lstrip().startswith((b"}", b")", b"]")):
+            yield beginning
+
+
+def _outermost_line(before: bytes, start: int, at: int) -> list[int]:
+    """Where the last of the outermost lines between `start` and `at` begins that have a word first: in a text without
+    semicolons a statement may. None where that is too far from there, or stands deeper than that.
+    """
+    found: int | None = None
+    least = _indent(before, before.rfind(b"\n", 0, at) + 1)
+    for line in _LINE_OF_WORD.finditer(before, max(start, at - MAX_STATEMENTS_BYTES), at):
+        indent = _n_columns(line[1])
+        if indent <= least:
+            found, least = line.start(1), indent
+    return [] if found is None else [found]
+
+
+_LINE_OF_WORD = re.compile(rb"(?<=\n)([ \t]*)(?=[\w@#$])")
+
+
+def _indent(text: bytes, line: int) -> int:
+    """Columns before the first character of the line that begins there."""
+    return _n_columns(_BLANKS.match(text, line)[0])  # type: ignore[index]
+
+
+_BLANKS = re.compile(rb"[ \t]*")
+
+
+def _n_columns(blanks: bytes) -> int:
+    return len(blanks.expandtabs(8))
+
+
+def _continued(
+    outer: _kernels.Scope, inner: _kernels.Scope, before: bytes, language: Language
+) -> Iterator[bytes]:
+    """The inner scope's beginning where it goes on a statement whose own beginning is too long to be read."""
+    beginning = before[outer.starts[-1] : inner.body]
+    for word, whole in language.skeleton.continued if len(beginning) <= MAX_BEGINNING_BYTES else ():
+        if re.match(rf"\s*{word}\b".encode(), beginning):
+            yield whole.encode() + beginning
 
 
 def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) -> list[int]:
     """Where statements begin in the scope: not at a word that goes on the one before."""
-    words = language.skeleton.continuations
-    if not words:
+    goes_on = _going_on(language)
+    if goes_on is None:
         return scope.starts
-    goes_on = re.compile(rf"\s*(?:{'|'.join(map(re.escape, words))})\b".encode())
     starts = [start for start in scope.starts if start == scope.body or not goes_on.match(before, start)]
     return starts or scope.starts[:1]  # only so many are known
+
+
+@cache
+def _going_on(language: Language) -> re.Pattern[bytes] | None:
+    """What begins with a word that goes on a statement."""
+    words = map(re.escape, language.skeleton.continuations)
+    return re.compile(rf"\s*(?:{'|'.join(words)})\b".encode()) if language.skeleton.continuations else None
 
 
 def _readings(texts: Iterable[bytes], language: Language) -> list[bytes]:
@@ -186,12 +297,42 @@ def _by_layout(before: bytes, after: bytes, language: Language) -> Skeleton:
         is_long = len(own) > MAX_BEGINNING_BYTES
         scopes.append((neutral,) if is_long else (own, neutral))
     statement = before[found.current :]
-    line_start = before.rfind(b"\n") + 1
-    readings = dict.fromkeys([statement, before[line_start:]])
-    statements = tuple(reading for reading in readings if len(reading) <= MAX_STATEMENT_BYTES)
+    statements = (statement,) if len(statement) <= MAX_STATEMENT_BYTES else ()
     right = after.partition(b"\n")[0]
     rests, is_cut = _layout_rests(statement, after, right, language)
-    return Skeleton(tuple(scopes), statements, rests, (), right, is_cut, filler=filler)
+    ends = _ends_of_levels(found, before, after, language)
+    own_line = _own_line(before, found.current)
+    return Skeleton(tuple(scopes), statements, rests, own_line, (), right, is_cut, filler=filler, ends=ends)
+
+
+def _ends_of_levels(
+    found: _kernels.Layout, before: bytes, after: bytes, language: Language
+) -> tuple[bytes, ...]:
+    """What stands below for the blocks round the cursor that want another block after them: `try` a handler.
+
+    The rest may hold the inner ones already, so there is an end for all of them, for all but the innermost, and so on.
+    """
+    ends = [b""]
+    for lines in found.levels:
+        indent = before[lines[-1].start : lines[-1].code]
+        for word, *others in language.skeleton.sequels:
+            wants = re.match(rf"{word}\b".encode(), before[lines[-1].code : lines[-1].end])
+            if wants and _goes_on_below(after, indent, others):
+                block = indent + others[-1].encode() + b":\n" + _deeper(indent)
+                ends.append(block + language.skeleton.fillers[0].encode() + b"\n" + ends[-1])
+    return tuple(reversed(ends))
+
+
+def _goes_on_below(after: bytes, indent: bytes, words: Iterable[str]) -> bool:
+    """Whether the first line that stands no deeper begins with one of the words."""
+    n_columns = _n_columns(indent)
+    for line in _LINE_OF_CODE.finditer(after, after.find(b"\n") + 1):
+        if _n_columns(line[1]) <= n_columns:
+            return bool(re.match(rf"(?:{'|'.join(words)})\b".encode(), line[2]))
+    return False
+
+
+_LINE_OF_CODE = re.compile(rb"^([ \t]*)([\w@].*)", re.MULTILINE)
 
 
 def _deeper(indent: bytes) -> bytes:
@@ -214,17 +355,21 @@ def _layout_rests(
     rests = [after[:end], after[:n_line]] if end > n_line else [after[:n_line]]
     below = _following(after[len(rests[0]) :], language)
     with_below = [rest.rstrip(b"\n") + b"\n" + below for rest in rests]
-    return tuple(dict.fromkeys([*with_below, rests[0], *_closed_below(statement, after, rules)])), False
+    return tuple(dict.fromkeys([*with_below, rests[0], *_closed_below(statement, after, language)])), False
 
 
-def _closed_below(statement: bytes, after: bytes, rules: _kernels.LexicalRules) -> Iterator[bytes]:
-    """What comes up to the end of the line where brackets close that may be opened at the cursor."""
-    for n_scopes in range(N_REST_SCOPES - 1):
-        closer = _kernels.statement_end(statement + after, 0, len(statement), n_scopes, rules) - len(
-            statement
-        )
+def _closed_below(statement: bytes, after: bytes, language: Language) -> Iterator[bytes]:
+    """What comes up to the end of the line where brackets and strings close that may be opened at the cursor."""
+    ends = [
+        _kernels.statement_end(statement + after, 0, len(statement), n_scopes, _rules(language))
+        - len(statement)
+        for n_scopes in range(N_REST_SCOPES - 1)
+    ]
+    closers = [end for end in ends if after[end : end + 1] in (b")", b"]", b"}")]
+    quotes = [after.find(quote.encode()) for quote in language.long_quotes]
+    for closer in (*closers, *(quote for quote in quotes if quote >= 0)):
         rest = after[: after.find(b"\n", closer) + 1]
-        if after[closer : closer + 1] in (b")", b"]", b"}") and len(rest) <= MAX_REST_BYTES:
+        if len(rest) <= MAX_REST_BYTES:
             yield rest
 
 
