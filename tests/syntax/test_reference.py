@@ -2,6 +2,7 @@
 
 import random
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from treefill.syntax.grammars import load
 from treefill.syntax.languages import language_by_id
 from treefill.syntax.matcher import tables
 from treefill.syntax.reference import (
+    BEFORE,
     JSON,
+    PLACES,
     Automaton,
     by_automaton,
     by_trie,
@@ -22,6 +25,8 @@ from treefill.syntax.reference import (
     naive,
     pattern_of,
     read_before,
+    sample_tokens,
+    table,
     trie_of,
 )
 
@@ -131,6 +136,14 @@ def test_each_way_touches_less_than_the_one_before() -> None:
 
     assert one_by_one.n_letters > shared.n_letters > numbered.n_letters
     assert one_by_one.n_steps > shared.n_steps > numbered.n_steps
+
+
+def test_the_page_has_the_table_that_is_printed() -> None:
+    page = Path(__file__).parents[2] / "docs" / "token-mask.md"
+
+    assert "\n".join(table(grammar_of(JSON), PLACES, sample_tokens(BEFORE))) in page.read_text(
+        encoding="utf-8"
+    )
 
 
 def test_how_a_string_is_spelled_is_forgotten() -> None:
