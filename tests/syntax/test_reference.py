@@ -49,16 +49,26 @@ tail  = | '.' right
 ~GAP  : ( |-[a-z]*-)+
 """
 
+# `p-` may become an arrow, which comes first or never; until it is none, it matters that it was a `p` and a `-`.
+WAITING = r"""
+text  = ARROW | pair more
+more  = | ';' pair more
+pair  = 'p' '-' 'x' | 'p' '+' 'y' | 'q' '-' 'y'
+ARROW : [pq][-+]>
+~GAP  : [ ]+
+"""
+
 # JSON as tree-sitter's grammar takes it: in a string, too, comments may stand behind the end of a line.
 STRING = next(line for line in JSON.splitlines() if line.startswith("STRING"))
 GAP, BLOCK = r"\n([ \t\r\n]|//[^\n]*\n)*", r"/\*[^*]*\*+([^/*][^*]*\*+)*/"
 TREE_SITTERS_JSON = JSON.replace(STRING, rf'STRING : "([^"\\\n]|\\["\\/bfnrtu]|{GAP}{BLOCK})*({GAP})?"')
 
-GRAMMARS = {"sums": SUMS, "ambiguous": AMBIGUOUS, "json": TREE_SITTERS_JSON}
+GRAMMARS = {"sums": SUMS, "ambiguous": AMBIGUOUS, "waiting": WAITING, "json": TREE_SITTERS_JSON}
 AUTOMATA = {name: Automaton(grammar_of(notation)) for name, notation in GRAMMARS.items()}
 WORDS = {
     "sums": "let in le l i letx 1 12 1. .5 + ++ ( ) a ab",
     "ambiguous": "a . .. ... ! ? -x- - -x",
+    "waiting": "p q - + x y ; > p-x p+ q->",
     "json": '{ } [ ] , : "a" "a\\n" " \\ tru true null n -1 0 1.5 1e5 1e . // /* */ x',
 }
 SPACES = ["", " ", "  ", "\n"]
@@ -117,6 +127,8 @@ def test_a_refused_text_stays_refused(name: str, seed: int) -> None:
         ("sums", "1", [".5", "2", " + a", "++ +a"], [" 2", ".+", "a", "++a"]),
         ("sums", "(let a ", ["in", "i", " in 1)"], ["+", "inx", ")"]),
         ("ambiguous", "a.", ["a!", "a?", ".", ".a", " a", "-x-a"], ["a..", "!", " ."]),
+        ("waiting", "", ["p", "q", "p->", "p-x;p", "p+y", "q-y"], ["p-y", "p+x", "q+y", "p-x;q->"]),
+        ("waiting", "p-x;", ["p-", "q-y"], ["p->", "->"]),
         ("json", "[1", ["]", ".5", "2", ", ", "e5", "e"], ["1.5.", '"', "}", ".,"]),
         ("json", '{"a', ['"', '":', "b", "\\n", '": [{'], ['",', '"}', "\\x", '": ]']),
     ],
