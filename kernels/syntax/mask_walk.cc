@@ -25,6 +25,17 @@ void set_tokens(std::span<const uint32_t> ids, std::span<uint32_t> words) {
   for (uint32_t id : ids) words[id / 32] |= uint32_t{1} << (id % 32);
 }
 
+// The version without its stack, its places counted from `from`.
+Version relative_to(Version version, uint32_t from) {
+  version.stack = kNoStack;
+  version.scanner = ExternalScanner::kFresh;
+  version.before = kNoSymbol;
+  for (uint32_t* place :
+       {&version.position, &version.seen, &version.token_start, &version.cursor, &version.accepted_end})
+    *place -= std::min(*place, from);
+  return version;
+}
+
 }  // namespace
 
 size_t MaskWalk::ParseHash::operator()(const Parse& parse) const {
@@ -42,7 +53,9 @@ MaskWalk::MaskWalk(Parser& parser, std::shared_ptr<const GrammarVocabulary> voca
     : parser_(parser),
       vocabulary_(std::move(vocabulary)),
       language_(parser.language_),
-      n_letters_(vocabulary_->letters().n_letters()) {}
+      n_letters_(vocabulary_->letters().n_letters()) {
+  forget();
+}
 
 MaskWalk::Id MaskWalk::ParseIds::find_or_add(const Parse& parse, std::vector<Parse>& parses) {
   if (parses.size() * 2 >= slots_.size()) grow(parses);
@@ -67,7 +80,7 @@ bool MaskWalk::fill(std::string_view text, const Versions& versions, std::span<u
   counts_ = {};
   if (configs_.size() > kMaxConfigs) forget();
   while (parser_.gave_up().empty()) {
-    const Id first = root(text, versions);
+    const Place first = place_of(root(text, versions));
     walk(vocabulary_->without_line_feed(), first, words);
     walk(vocabulary_->with_line_feed(), first, words);
     if (is_column_kept_ == parser_.scanner_.asks_for_column()) break;
@@ -92,6 +105,9 @@ void MaskWalk::forget() {
   parses_.clear();
   viable_.clear();
   parse_ids_.clear();
+  bases_.clear();
+  base_ids_.clear();
+  first_rows_.clear();
   alone_.clear();
   ended_.clear();
   takes_word_.clear();
@@ -99,6 +115,7 @@ void MaskWalk::forget() {
   steps_.clear();
   configs_.clear();
   config_ids_.clear();
+  not_begun_ = keep_lexeme(Version{}, "", "", {});
 }
 
 MaskWalk::Id MaskWalk::root(std::string_view text, const Versions& versions) {
@@ -109,34 +126,155 @@ MaskWalk::Id MaskWalk::root(std::string_view text, const Versions& versions) {
   return intern(std::move(parses));
 }
 
-void MaskWalk::walk(const TokenTrie& trie, Id root, std::span<uint32_t> words) {
-  if (root == kNowhere) return;
-  std::array<Id, 257> at;
+void MaskWalk::walk(const TokenTrie& trie, Place root, std::span<uint32_t> words) {
+  if (root == kDeadPlace) return;
+  std::array<Place, 257> at;
   at[0] = root;
   const auto own = [&](uint32_t from, uint32_t to) {
     set_tokens({trie.ids.data() + from, trie.ids.data() + to}, words);
   };
   const auto n_nodes = static_cast<uint32_t>(trie.nodes.size() - 1);
-  for (uint32_t i = 0; i < n_nodes;) {
+  for (uint32_t i = 0; i < n_nodes && parser_.gave_up().empty();) {
     const TokenTrie::Node& node = trie.nodes[i];
     ++counts_.n_nodes;
-    const Id config = next(at[node.depth], node.letter);
-    if (config == kNowhere) {
+    const Place place = advance(at[node.depth], node.letter);
+    if (place == kDeadPlace) {
       i = node.end;
       continue;
     }
-    const Config& reached = configs_[config];
-    const bool is_back = config == at[node.depth];
-    if (reached.is_viable && node.below && is_back && (node.below & ~loops(config)) == 0) {
+    const bool is_allowed = is_viable(place);
+    if (is_allowed && node.below && place == at[node.depth] && (node.below & ~loops(place)) == 0) {
       own(node.first_token, trie.nodes[node.end].first_token);
       i = node.end;
       continue;
     }
-    if (reached.is_viable) own(node.first_token, trie.nodes[i + 1].first_token);
-    at[node.depth + 1u] = config;
+    if (is_allowed) own(node.first_token, trie.nodes[i + 1].first_token);
+    at[node.depth + 1u] = place;
     ++i;
-    if (!parser_.gave_up().empty()) return;
   }
+}
+
+MaskWalk::Place MaskWalk::place_of(Id id) {
+  if (id == kNowhere) return kDeadPlace;
+  Config& config = configs_[id];
+  if (config.base == kUnknown) {
+    config.base = kNoBase;
+    if (config.parses.size() == 1) {
+      const Parse parse = parses_[config.parses[0]];
+      const Lexeme& lexeme = lexemes_[parse.lexeme];
+      const bool is_plain = parse.lexeme == not_begun_ || (lexeme.is_lexed && lexeme.alternatives.empty());
+      if (is_plain && !may_lex_otherwise(parse.stack)) configs_[id].base = base_of(parse);
+    }
+  }
+  const Id base = configs_[id].base;
+  return {base, base == kNoBase ? id : parses_[configs_[id].parses[0]].lexeme};
+}
+
+MaskWalk::Place MaskWalk::advance(Place place, Letter letter) {
+  if (place.base == kNoBase) return place_of(next(place.at, letter));
+  const bool is_begun = place.at != not_begun_;
+  const Id lexeme = is_begun ? lexeme_after(place.at, letter) : first_lexeme(place.base, letter);
+  if (lexeme < kUseParser) {
+    if (!lexemes_[lexeme].is_whole) return {place.base, lexeme};
+    const Id after = after_ending(place.base, lexeme);
+    if (after != kUnknown) return place_of(after);
+  } else if (lexeme == kNowhere) {
+    if (!is_begun) return kDeadPlace;
+    const Id after = after_ending(place.base, place.at);
+    if (after == kNowhere) return kDeadPlace;
+    if (after != kUnknown) return advance(place_of(after), letter);
+  }
+  return place_of(next(config_of(keep_parse(parse_at(place))), letter));
+}
+
+MaskWalk::Parse MaskWalk::parse_at(Place place) const {
+  Parse parse = bases_[place.base].parse;
+  parse.lexeme = place.at;
+  return parse;
+}
+
+bool MaskWalk::is_viable(Place place) {
+  if (place.base == kNoBase) return configs_[place.at].is_viable;
+  if (place.at == not_begun_ || (lexemes_[place.at].may_be_word && bases_[place.base].takes_word)) return true;
+  return is_viable(keep_parse(parse_at(place)));
+}
+
+uint64_t MaskWalk::loops(Place place) {
+  if (place.base == kNoBase) return loops(place.at);
+  return place.at == not_begun_ ? 0 : lexeme_loops(place.at);
+}
+
+MaskWalk::Id MaskWalk::after_ending(Id base, Id lexeme) { return after_ending(parse_at({base, lexeme})); }
+
+MaskWalk::Id MaskWalk::base_of(const Parse& parse) {
+  Parse key = parse;
+  key.lexeme = kNowhere;
+  const auto [known, is_new] = base_ids_.try_emplace(key, static_cast<Id>(bases_.size()));
+  if (is_new) {
+    const bool has_words = parser_.grammar()->keywords && language_.keyword_capture_token() != kEnd;
+    bases_.push_back({key, has_words && takes_word(parse), row_of_first(parse)});
+  }
+  return known->second;
+}
+
+// Parses that begin their lexemes alike share a row.
+MaskWalk::Id MaskWalk::row_of_first(const Parse& parse) {
+  Version version{};
+  version.stack = parse.stack;
+  version.scanner = parse.scanner;
+  version.before = parse.before;
+  const LexMode mode = language_.lex_mode(parser_.stacks_.state(parse.stack));
+  std::string key;
+  append(key, mode.lex_state);
+  append(key, mode.external_lex_state);
+  append(key, parse.past == 0);
+  if (mode.external_lex_state != 0) {
+    const auto question = parser_.question_for(version, false);
+    append(key, parse.scanner);
+    append(key, question.is_statement_start);
+    append(key, question.is_outside_brackets);
+    append(key, parse.past);
+  }
+  const auto [known, is_new] = first_rows_.try_emplace(std::move(key), kUnknown);
+  if (is_new) {
+    const Id row = new_row();
+    first_rows_[known->first] = row;
+    return row;
+  }
+  return known->second;
+}
+
+MaskWalk::Id MaskWalk::first_lexeme(Id base, Letter letter) {
+  const Id row = bases_[base].first_row;
+  const Id known = entry(row, letter);
+  if (known != kUnknown) return known;
+  ++counts_.n_steps;
+  const Id found = find_first_lexeme(bases_[base].parse, letter);
+  return entry(row, letter) = found;
+}
+
+// The lexeme that begins with the letter; kNowhere where the lexer finds none; kUseParser where the scanner has a say.
+MaskWalk::Id MaskWalk::find_first_lexeme(const Parse& parse, Letter letter) {
+  Parse begun = parse;
+  begun.lexeme = not_begun_;
+  Version version = lay_out(begun, vocabulary_->letters().spelling(letter));
+  const LexMode mode = language_.lex_mode(parser_.stacks_.state(parse.stack));
+  if (mode.lex_state == kNoLexing || parse.past == 0) return kUseParser;
+  if (mode.external_lex_state != 0) {
+    const auto answer = parser_.scanner_.scan(parser_.question_for(version, false), buffer_);
+    if (answer.is_undecided || answer.is_refused || answer.found || answer.is_overfull) return kUseParser;
+  }
+  // What is before it is in the buffer, too: at a text's beginning a mark would be left out.
+  const uint32_t from = version.position;
+  parser_.start_lexing(version, mode.lex_state);
+  const bool is_done = parser_.read_lexeme(version, false);
+  const bool is_whole = is_done && version.cursor == buffer_.size();
+  if (is_done && !is_whole) return version.accepted == kNoSymbol ? kNowhere : kUseParser;
+  version.seen = static_cast<uint32_t>(buffer_.size());
+  const std::string text = buffer_.substr(from);
+  const Id lexeme = keep_lexeme(relative_to(version, from), text, text, {});
+  lexemes_[lexeme].is_whole = is_whole;
+  return lexeme;
 }
 
 MaskWalk::Id MaskWalk::next(Id config, Letter letter) {
@@ -309,13 +447,7 @@ MaskWalk::Id MaskWalk::keep(const Version& version, Id past, uint32_t begins_at)
   const std::string_view all = buffer_;
   const uint32_t from = version.position;
   if (from != begins_at) past = past_after(all.substr(0, begins_at), all.substr(begins_at, from - begins_at));
-  Version relative = version;
-  relative.stack = kNoStack;
-  relative.scanner = ExternalScanner::kFresh;
-  relative.before = kNoSymbol;
-  for (uint32_t* place :
-       {&relative.position, &relative.seen, &relative.token_start, &relative.cursor, &relative.accepted_end})
-    *place -= std::min(*place, from);
+  Version relative = relative_to(version, from);
   const std::string_view text = all.substr(from);
   const bool is_undecided = !text.empty() && version.lex == kDead;
   const std::string rest(is_undecided ? rest_of(version, text) : text);
@@ -409,7 +541,10 @@ MaskWalk::Id MaskWalk::keep_lexeme(const Version& version, std::string_view text
   const auto [known, is_new] = lexeme_ids_.try_emplace(std::move(key), static_cast<Id>(lexemes_.size()));
   if (is_new) {
     const Id ending = is_lexed && alternatives.empty() ? ending_of(version, text) : kNowhere;
-    lexemes_.push_back({std::string(text), version, is_lexed, std::move(alternatives), ending});
+    const Symbol word = language_.keyword_capture_token();
+    const bool may_be_word = is_lexed && parser_.grammar()->keywords && word != kEnd &&
+                             parser_.grammar()->lexer.state(version.lex).reachable.contains(word);
+    lexemes_.push_back({std::string(text), version, is_lexed, std::move(alternatives), ending, may_be_word});
   }
   return known->second;
 }
@@ -538,11 +673,7 @@ void MaskWalk::add_stacks_of_conflicts(Stack stack, Symbol symbol, std::vector<S
 bool MaskWalk::is_viable(Id id) {
   if (viable_[id] < 0) {
     const Parse parse = parses_[id];
-    const Lexeme& lexeme = lexemes_[parse.lexeme];
-    const Symbol word = language_.keyword_capture_token();
-    const bool may_be_word = lexeme.is_lexed && parser_.grammar()->keywords && word != kEnd &&
-                             parser_.grammar()->lexer.state(lexeme.version.lex).reachable.contains(word);
-    if (may_be_word && takes_word(parse)) return viable_[id] = 1;
+    if (lexemes_[parse.lexeme].may_be_word && takes_word(parse)) return viable_[id] = 1;
     const Version version = lay_out(parse, "");
     parser_.start_watch();
     viable_[id] = parser_.is_viable(version, 0) || !parser_.gave_up().empty();

@@ -65,7 +65,8 @@ class MaskWalk {
     Version version;
     bool is_lexed;  // by the automaton alone, so that where a letter leads does not depend on the stack
     std::vector<Alternative> alternatives;
-    Id ending;              // what of it counts once it has ended; kNowhere where that takes the parser
+    Id ending;  // what of it counts once it has ended; kNowhere where that takes the parser
+    bool may_be_word;
     bool is_whole = false;  // nothing can make it longer
     Id row = kUnknown;      // lexemes, where it is lexed
     uint64_t loops = kNotAsked;
@@ -82,10 +83,26 @@ class MaskWalk {
   struct ParseHash {
     size_t operator()(const Parse& parse) const;
   };
+  // Where a walk is: in a parse that is alone, of which base and lexeme are enough, or in several (no base, a config).
+  struct Place {
+    Id base;
+    Id at;  // a lexeme, or a config
+    bool operator==(const Place&) const = default;
+  };
+  static constexpr Id kNoBase = 0xFFFFFFFD;
+  static constexpr Place kDeadPlace{kNoBase, kNowhere};
+  // A parse, its lexeme left out.
+  struct Base {
+    Parse parse;
+    bool takes_word;
+    Id first_row;  // where a letter leads from where no lexeme is begun: to a lexeme, or `kUseParser`
+  };
+  static constexpr Id kUseParser = 0xFFFFFFFC;
   // All parses of one text.
   struct Config {
     std::vector<Id> parses;
     bool is_viable;
+    Id base = kUnknown;          // of the parse, where it is alone and nothing stands against leaving the rest out
     uint64_t loops = kNotAsked;  // kinds of letters that lead back here
     Id row = kUnknown;
   };
@@ -107,7 +124,17 @@ class MaskWalk {
   };
 
   Id root(std::string_view text, const Versions& versions);
-  void walk(const TokenTrie& trie, Id root, std::span<uint32_t> words);
+  void walk(const TokenTrie& trie, Place root, std::span<uint32_t> words);
+  Place place_of(Id config);
+  Place advance(Place place, Letter letter);
+  Parse parse_at(Place place) const;
+  Id after_ending(Id base, Id lexeme);
+  Id first_lexeme(Id base, Letter letter);
+  Id find_first_lexeme(const Parse& parse, Letter letter);
+  Id row_of_first(const Parse& parse);
+  Id base_of(const Parse& parse);
+  bool is_viable(Place place);
+  uint64_t loops(Place place);
   Id next(Id config, Letter letter);
   Id find_next(Id config, Letter letter);
   uint64_t loops(Id config);
@@ -156,6 +183,10 @@ class MaskWalk {
   std::vector<Parse> parses_;
   std::vector<int8_t> viable_;  // of parses; -1: not asked yet
   ParseIds parse_ids_;
+  std::vector<Base> bases_;
+  std::unordered_map<Parse, Id, ParseHash> base_ids_;
+  std::unordered_map<std::string, Id> first_rows_;
+  Id not_begun_;                                    // the lexeme of which nothing is there yet
   std::vector<Id> alone_;                           // of parses: the configs that they are alone in
   std::unordered_map<Parse, Id, ParseHash> ended_;  // configs; of the lexeme only how it ends
   std::unordered_map<uint64_t, bool> takes_word_;
