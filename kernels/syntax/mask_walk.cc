@@ -98,6 +98,7 @@ bool MaskWalk::fill(std::string_view text, const Versions& versions, std::span<u
 
 void MaskWalk::forget() {
   lexemes_.clear();
+  links_.clear();
   lexeme_ids_.clear();
   ending_ids_.clear();
   pasts_.assign(1, "");
@@ -109,7 +110,6 @@ void MaskWalk::forget() {
   base_ids_.clear();
   first_rows_.clear();
   alone_.clear();
-  ended_.clear();
   takes_word_.clear();
   rows_.clear();
   steps_.clear();
@@ -175,7 +175,7 @@ MaskWalk::Place MaskWalk::advance(Place place, Letter letter) {
   const bool is_begun = place.at != not_begun_;
   const Id lexeme = is_begun ? lexeme_after(place.at, letter) : first_lexeme(place.base, letter);
   if (lexeme < kUseParser) {
-    if (!lexemes_[lexeme].is_whole) return {place.base, lexeme};
+    if (!links_[lexeme].is_whole) return {place.base, lexeme};
     const Id after = after_ending(place.base, lexeme);
     if (after != kUnknown) return place_of(after);
   } else if (lexeme == kNowhere) {
@@ -195,8 +195,14 @@ MaskWalk::Parse MaskWalk::parse_at(Place place) const {
 
 bool MaskWalk::is_viable(Place place) {
   if (place.base == kNoBase) return configs_[place.at].is_viable;
-  if (place.at == not_begun_ || (lexemes_[place.at].may_be_word && bases_[place.base].takes_word)) return true;
-  return is_viable(keep_parse(parse_at(place)));
+  if (place.at == not_begun_ || (links_[place.at].may_be_word && bases_[place.base].takes_word)) return true;
+  const auto& known = bases_[place.base].viable;
+  if (place.at < known.size() && known[place.at] >= 0) return known[place.at] != 0;
+  const bool is_so = is_viable(keep_parse(parse_at(place)));
+  auto& viable = bases_[place.base].viable;
+  if (viable.size() <= place.at) viable.resize(place.at + 1, -1);
+  viable[place.at] = is_so;
+  return is_so;
 }
 
 uint64_t MaskWalk::loops(Place place) {
@@ -204,15 +210,15 @@ uint64_t MaskWalk::loops(Place place) {
   return place.at == not_begun_ ? 0 : lexeme_loops(place.at);
 }
 
-MaskWalk::Id MaskWalk::after_ending(Id base, Id lexeme) { return after_ending(parse_at({base, lexeme})); }
-
 MaskWalk::Id MaskWalk::base_of(const Parse& parse) {
   Parse key = parse;
   key.lexeme = kNowhere;
   const auto [known, is_new] = base_ids_.try_emplace(key, static_cast<Id>(bases_.size()));
   if (is_new) {
     const bool has_words = parser_.grammar()->keywords && language_.keyword_capture_token() != kEnd;
-    bases_.push_back({key, has_words && takes_word(parse), row_of_first(parse)});
+    const bool takes = has_words && takes_word(parse);
+    const Id row = row_of_first(parse);
+    bases_.push_back({key, takes, row, {}, {}});
   }
   return known->second;
 }
@@ -273,7 +279,7 @@ MaskWalk::Id MaskWalk::find_first_lexeme(const Parse& parse, Letter letter) {
   version.seen = static_cast<uint32_t>(buffer_.size());
   const std::string text = buffer_.substr(from);
   const Id lexeme = keep_lexeme(relative_to(version, from), text, text, {});
-  lexemes_[lexeme].is_whole = is_whole;
+  links_[lexeme].is_whole = is_whole;
   return lexeme;
 }
 
@@ -338,12 +344,12 @@ uint64_t MaskWalk::loops(Id config) {
 }
 
 uint64_t MaskWalk::lexeme_loops(Id lexeme) {
-  if (lexemes_[lexeme].loops == kNotAsked) {
-    lexemes_[lexeme].loops = 0;
+  if (links_[lexeme].loops == kNotAsked) {
+    links_[lexeme].loops = 0;
     const uint64_t loops = kinds_that_stay([&](Letter letter) { return lexeme_after(lexeme, letter) == lexeme; });
-    lexemes_[lexeme].loops = loops;
+    links_[lexeme].loops = loops;
   }
-  return lexemes_[lexeme].loops;
+  return links_[lexeme].loops;
 }
 
 void MaskWalk::step(Id id, Letter letter, std::vector<Id>& found) {
@@ -352,12 +358,13 @@ void MaskWalk::step(Id id, Letter letter, std::vector<Id>& found) {
     Parse longer = parse;
     longer.lexeme = lexeme_after(parse.lexeme, letter);
     const bool is_longer = longer.lexeme != kNowhere;
-    const bool is_whole = is_longer && lexemes_[longer.lexeme].is_whole;
+    const bool is_whole = is_longer && links_[longer.lexeme].is_whole;
     if (is_longer && !is_whole) {
       found.push_back(keep_parse(longer));
       return;
     }
-    Id after = after_ending(is_whole ? longer : parse);
+    const bool is_plain = lexemes_[parse.lexeme].alternatives.empty() && !may_lex_otherwise(parse.stack);
+    Id after = is_plain ? after_ending(base_of(parse), is_whole ? longer.lexeme : parse.lexeme) : kUnknown;
     if (after != kUnknown) {
       if (after != kNowhere && !is_whole) after = next(after, letter);
       if (after != kNowhere) found.insert(found.end(), configs_[after].parses.begin(), configs_[after].parses.end());
@@ -375,8 +382,8 @@ void MaskWalk::step(Id id, Letter letter, std::vector<Id>& found) {
 
 // The lexeme with the letter; kNowhere where it has ended before.
 MaskWalk::Id MaskWalk::lexeme_after(Id lexeme, Letter letter) {
-  if (lexemes_[lexeme].row == kUnknown) lexemes_[lexeme].row = new_row();
-  const Id known = entry(lexemes_[lexeme].row, letter);
+  if (links_[lexeme].row == kUnknown) links_[lexeme].row = new_row();
+  const Id known = entry(links_[lexeme].row, letter);
   if (known != kUnknown) return known;
   const std::string text = lexemes_[lexeme].text + vocabulary_->letters().spelling(letter);
   Version version = lexemes_[lexeme].version;
@@ -390,20 +397,26 @@ MaskWalk::Id MaskWalk::lexeme_after(Id lexeme, Letter letter) {
     for (auto& [stack, config] : alternatives)
       if (config != kNowhere) config = next(config, letter);
     after = keep_lexeme(version, text, text, std::move(alternatives));
-    lexemes_[after].is_whole = is_whole;
+    links_[after].is_whole = is_whole;
   }
-  return entry(lexemes_[lexeme].row, letter) = after;
+  return entry(links_[lexeme].row, letter) = after;
 }
 
-// What a lexeme that has ended leads to: only its token counts, not how it was spelled.
-// kUnknown where more than the token counts.
-MaskWalk::Id MaskWalk::after_ending(const Parse& parse) {
-  const Lexeme& lexeme = lexemes_[parse.lexeme];
-  if (lexeme.ending == kNowhere || may_lex_otherwise(parse.stack)) return kUnknown;
-  Parse key = parse;
-  key.lexeme = lexeme.ending;
-  if (const auto known = ended_.find(key); known != ended_.end()) return known->second;
+// What a lexeme that has ended leads to: only its token counts, not how it was spelled. A config, kNowhere, or kUnknown
+// where more than the token counts.
+MaskWalk::Id MaskWalk::after_ending(Id base, Id lexeme) {
+  const Id ending = links_[lexeme].ending;
+  if (ending == kNowhere) return kUnknown;
+  const auto& ended = bases_[base].ended;
+  if (ending < ended.size() && ended[ending] != kNotAskedYet) return ended[ending];
+  const Id after = find_after_ending(base, lexeme);
+  if (bases_[base].ended.size() <= ending) bases_[base].ended.resize(ending + 1, kNotAskedYet);
+  return bases_[base].ended[ending] = after;
+}
+
+MaskWalk::Id MaskWalk::find_after_ending(Id base, Id lexeme) {
   ++counts_.n_parsed;
+  const Parse parse = parse_at({base, lexeme});
   Version version = lay_out(parse, "");
   const auto begins_at = static_cast<uint32_t>(pasts_[parse.past].size());
   const Symbol symbol = parser_.keyword_or(version.accepted, version);
@@ -411,16 +424,12 @@ MaskWalk::Id MaskWalk::after_ending(const Parse& parse) {
   parser_.start_watch();
   parser_.shift(version, symbol, version.accepted_end, version.scanner, symbol != version.accepted, versions);
   std::vector<Id> parses;
-  bool is_sent_back = false;
   for (Version& each : versions) {
-    is_sent_back |= each.position != version.accepted_end;
-    if (is_sent_back) break;
+    if (each.position != version.accepted_end) return kUnknown;  // sent back
     each.seen = each.position;
     parses.push_back(keep(each, parse.past, begins_at));
   }
-  const Id ended = is_sent_back ? kUnknown : intern(std::move(parses));
-  ended_.emplace(key, ended);
-  return ended;
+  return intern(std::move(parses));
 }
 
 Version MaskWalk::lay_out(const Parse& parse, std::string_view more) {
@@ -544,7 +553,8 @@ MaskWalk::Id MaskWalk::keep_lexeme(const Version& version, std::string_view text
     const Symbol word = language_.keyword_capture_token();
     const bool may_be_word = is_lexed && parser_.grammar()->keywords && word != kEnd &&
                              parser_.grammar()->lexer.state(version.lex).reachable.contains(word);
-    lexemes_.push_back({std::string(text), version, is_lexed, std::move(alternatives), ending, may_be_word});
+    lexemes_.push_back({std::string(text), version, is_lexed, std::move(alternatives)});
+    links_.push_back({.ending = ending, .may_be_word = may_be_word});
   }
   return known->second;
 }
@@ -673,7 +683,7 @@ void MaskWalk::add_stacks_of_conflicts(Stack stack, Symbol symbol, std::vector<S
 bool MaskWalk::is_viable(Id id) {
   if (viable_[id] < 0) {
     const Parse parse = parses_[id];
-    if (lexemes_[parse.lexeme].may_be_word && takes_word(parse)) return viable_[id] = 1;
+    if (links_[parse.lexeme].may_be_word && takes_word(parse)) return viable_[id] = 1;
     const Version version = lay_out(parse, "");
     parser_.start_watch();
     viable_[id] = parser_.is_viable(version, 0) || !parser_.gave_up().empty();

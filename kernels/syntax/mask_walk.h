@@ -65,11 +65,14 @@ class MaskWalk {
     Version version;
     bool is_lexed;  // by the automaton alone, so that where a letter leads does not depend on the stack
     std::vector<Alternative> alternatives;
-    Id ending;  // what of it counts once it has ended; kNowhere where that takes the parser
+  };
+  // What a walk asks of a lexeme at every node.
+  struct LexemeLinks {
+    Id ending;          // what of it counts once it has ended; kNowhere where that takes the parser
+    Id row = kUnknown;  // lexemes, where it is lexed
+    uint64_t loops = kNotAsked;
     bool may_be_word;
     bool is_whole = false;  // nothing can make it longer
-    Id row = kUnknown;      // lexemes, where it is lexed
-    uint64_t loops = kNotAsked;
   };
   // One parse that is alive.
   struct Parse {
@@ -95,9 +98,12 @@ class MaskWalk {
   struct Base {
     Parse parse;
     bool takes_word;
-    Id first_row;  // where a letter leads from where no lexeme is begun: to a lexeme, or `kUseParser`
+    Id first_row;                // where a letter leads from where no lexeme is begun: to a lexeme, or `kUseParser`
+    std::vector<Id> ended;       // by the lexeme's ending: what comes after it, kNotAskedYet where nobody asked
+    std::vector<int8_t> viable;  // by the lexeme; -1: not asked yet
   };
   static constexpr Id kUseParser = 0xFFFFFFFC;
+  static constexpr Id kNotAskedYet = 0xFFFFFFFB;
   // All parses of one text.
   struct Config {
     std::vector<Id> parses;
@@ -151,7 +157,7 @@ class MaskWalk {
   Id config_of(Id parse);
   Id new_row();
   Id& entry(Id row, Letter letter) { return rows_[static_cast<size_t>(row) * n_letters_ + letter]; }
-  Id after_ending(const Parse& parse);
+  Id find_after_ending(Id base, Id lexeme);
   Id keep_lexeme(const Version& version, std::string_view text, std::string_view rest,
                  std::vector<Alternative> alternatives);
   std::string rest_of(const Version& version, std::string_view text);
@@ -175,6 +181,7 @@ class MaskWalk {
 
   // All of it is true for as long as the parser lives.
   std::vector<Lexeme> lexemes_;
+  std::vector<LexemeLinks> links_;  // of lexemes
   std::unordered_map<std::string, Id> lexeme_ids_;
   std::unordered_map<std::string, Id> ending_ids_;
   std::unordered_map<Stack, bool> lexes_otherwise_;
@@ -186,9 +193,8 @@ class MaskWalk {
   std::vector<Base> bases_;
   std::unordered_map<Parse, Id, ParseHash> base_ids_;
   std::unordered_map<std::string, Id> first_rows_;
-  Id not_begun_;                                    // the lexeme of which nothing is there yet
-  std::vector<Id> alone_;                           // of parses: the configs that they are alone in
-  std::unordered_map<Parse, Id, ParseHash> ended_;  // configs; of the lexeme only how it ends
+  Id not_begun_;           // the lexeme of which nothing is there yet
+  std::vector<Id> alone_;  // of parses: the configs that they are alone in
   std::unordered_map<uint64_t, bool> takes_word_;
   std::vector<Id> rows_;                                 // `n_letters_` each: where a letter leads
   std::unordered_map<uint64_t, std::vector<Id>> steps_;  // of parses that are not alone

@@ -312,6 +312,8 @@ class PythonScanner : public ScannerModel {
       const std::string_view text = question_.text.substr(question_.position);
       question_.rest->text = text;
       const size_t last = text.rfind('\n');
+      const bool is_blank_line = text.find_first_not_of(" \t") == std::string_view::npos;
+      if (is_blank_line && !text.empty() && question_.position > 0) question_.rest->text = " ";  // no line begins in it
       if (last == std::string_view::npos || text.find_first_of(std::string_view("\r\f\\\0", 4)) != text.npos) return;
       const std::string_view line = text.substr(last);
       if (line.find_first_not_of(" \t", 1) != line.npos && line[line.find_first_not_of(" \t", 1)] != '#') return;
