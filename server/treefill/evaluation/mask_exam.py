@@ -256,12 +256,12 @@ def _examine_tokens(
 def _examine_walk(place: _Place, examinee: MaskExaminee, vocabulary: Vocabulary, marks: MaskMarks) -> None:
     acceptor = _read(place, examinee)
     assert acceptor is not None
-    acceptor.fill_mask()
+    mask = acceptor.fill_mask()
     ids = vocabulary.encode(b"".join(place.own).decode(errors="replace"))[:N_WALKED]
     here = place
     for number in ids:
         token = vocabulary.token_bytes(number)
-        if not acceptor.accept(token):
+        if not (mask[number] and acceptor.accept(token)):
             marks.n_own_refused += 1
             marks.note("own", here, token)
             return
@@ -344,15 +344,14 @@ class _Judging:
     def _complete(self, token: bytes, acceptor: MaskAcceptor) -> bytes | None:
         """What may follow the token, so that tree-sitter finds no fault in the whole; None where nothing was found.
 
-        A beam search over pieces: of the texts that the acceptor, which has read the token, allows, those go on after
-        which most of the rests may begin.
+        A beam search over pieces, as far as the acceptor, which has read the token, allows them.
         """
         pieces = snippets(self.place.document.language)
         rests = list(dict.fromkeys((*islice(reversed(self.found), 8), *self.rests)))
         n_wrong = 0
-        beam = [b""]
+        texts = [b""]
         for depth in range(MAX_DEPTH + 1):
-            for way in (text + rest for text in beam for rest in rests):
+            for way in (text + rest for text in texts for rest in rests):
                 if not acceptor.accepts_whole(way):
                     continue
                 if _is_whole(self.place, token + way):
@@ -363,16 +362,22 @@ class _Judging:
                 if n_wrong == MAX_WRONG:
                     return None
             if depth < MAX_DEPTH:
+                beam = _spread(texts, acceptor, self.rests)
                 longer = dict.fromkeys(text + piece for text in beam for piece in pieces if piece)
-                beam = _best((text for text in longer if acceptor.allows(text)), acceptor, self.rests)
+                texts = [text for text in longer if acceptor.allows(text)]
         return None
 
 
-def _best(texts: Iterable[bytes], acceptor: MaskAcceptor, rests: Sequence[bytes]) -> list[bytes]:
-    """The few texts after which most beginnings of the rests may come, spread over different ones."""
+def _spread(texts: Sequence[bytes], acceptor: MaskAcceptor, rests: Sequence[bytes]) -> list[bytes]:
+    """A few of the texts: half of them those after which most rests may begin, the others from all along the ranking.
+
+    Inside a string everything may come, so the first alone would all be in one.
+    """
     beginnings = [rest[:n] for rest in (*rests[:6], *rests[-4:]) for n in (1, 4, 16) if rest]
-    ranked = [(-sum(acceptor.allows(text + each) for each in beginnings), len(text), text) for text in texts]
-    return [text for _, _, text in sorted(ranked)[:BEAM]]
+    ranked = sorted(texts, key=lambda text: -sum(acceptor.allows(text + each) for each in beginnings))
+    n_first = BEAM // 2
+    others = ranked[n_first :: max((len(ranked) - n_first) // n_first, 1)]
+    return [*ranked[:n_first], *others[:n_first]]
 
 
 def _is_small(place: _Place) -> bool:
