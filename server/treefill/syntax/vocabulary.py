@@ -48,7 +48,7 @@ class MaskVocabulary:
             self._kernel = _kernels.Vocabulary(list(self.spelled), self.n_logits)
         except ValueError as error:
             raise GrammarError(f"No mask can be made of the model's vocabulary: {error}") from None
-        self._runs = _LeadingRuns(self.spelled, self.n_words)
+        self._runs = _LeadingRuns(self.spelled)
         self.for_grammar = once(self._for_grammar)
         """The vocabulary as that grammar reads it. Once a grammar, 0.4 to 5 s: have it made in the background."""
 
@@ -82,25 +82,27 @@ class MaskVocabulary:
 
 
 class _LeadingRuns:
-    """The white space that tokens begin with, counted once."""
+    """The white space that tokens begin with, counted once: tokens with equal counts are kept together."""
 
-    def __init__(self, spelled: tuple[bytes, ...], n_words: int) -> None:
-        runs = {
-            number: token[: len(token) - len(token.lstrip())]
-            for number, token in enumerate(spelled)
-            if token[:1] in _BYTES_OF_WHITE
-        }
-        self._n_words = n_words
-        self._ids = np.fromiter(runs, np.int64, len(runs))
-        counts = [count_run(run) for run in runs.values()]
-        self._n_line_feeds, self._n_blanks = np.array(counts, np.int64).reshape(-1, 2).T
+    def __init__(self, spelled: tuple[bytes, ...]) -> None:
+        ids: dict[tuple[int, int], list[int]] = {}
+        for number, token in enumerate(spelled):
+            if token[:1] in _BYTES_OF_WHITE:
+                ids.setdefault(count_run(token[: len(token) - len(token.lstrip())]), []).append(number)
+        self._ids = [np.array(each, np.int64) for each in ids.values()]
+        self._n_line_feeds, self._n_blanks = np.array(list(ids), np.int64).reshape(-1, 2).T
 
     def taken_off(self, words: NDArray[np.uint32], n_line_feeds: int, n_blanks: int) -> NDArray[np.uint32]:
         """The mask without the tokens whose runs are longer."""
         is_long = (self._n_line_feeds > n_line_feeds) | (self._n_blanks > n_blanks)
         if not is_long.any():
             return words
-        return words & ~to_words(self._ids[is_long], self._n_words)
+        ids = np.concatenate([self._ids[number] for number in np.flatnonzero(is_long)])
+        shorter = words.copy()
+        np.bitwise_and.at(
+            shorter, ids // _BITS, ~np.left_shift(np.uint32(1), (ids % _BITS).astype(np.uint32))
+        )
+        return shorter
 
 
 def to_bools(words: NDArray[np.uint32], n: int) -> NDArray[np.bool_]:
@@ -110,17 +112,6 @@ def to_bools(words: NDArray[np.uint32], n: int) -> NDArray[np.bool_]:
     [True, False, True, False]
     """
     return np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")[:n].astype(np.bool_)
-
-
-def to_words(ids: NDArray[np.int64], n_words: int) -> NDArray[np.uint32]:
-    """A mask `[n_words]` that has the bits of `ids` and no others.
-
-    >>> to_words(np.array([0, 2]), 1).tolist()
-    [5]
-    """
-    bits = np.zeros(n_words * _BITS, np.uint8)
-    bits[ids] = 1
-    return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
 
 
 _BYTES_OF_WHITE = frozenset(bytes([each]) for each in _WHITE)
