@@ -186,7 +186,7 @@ def examine_masks(
     clean = list(islice(clean_files(documents, vocabulary, marks), sizes.n_files))
     random = Random(seed)
     places = list(_places(clean, sizes.n_positions, random))
-    n_each = -(-sizes.n_judged // max(sum(map(_is_small, places)), 1))
+    n_small = sum(map(_is_small, places))
     deadline_s = time.monotonic() + sizes.seconds
     for number, place in enumerate(places):
         if time.monotonic() > deadline_s:
@@ -194,12 +194,14 @@ def examine_masks(
         mask = _examine_tokens(place, examinee, tokens, written, marks)
         if mask is not None:
             _examine_walk(place, examinee, vocabulary, marks)
-            n_judged = min(n_each, sizes.n_judged - marks.n_judged_allowed)
-            if _is_small(place) and n_judged:
+            if _is_small(place):
                 judging = _Judging(place, examinee, marks, _rests(place))
-                judging.allowed(_drawn(tokens, mask & written, n_judged, random))
+                n_allowed = _portion(sizes.n_judged - marks.n_judged_allowed, n_small)
+                judging.allowed(_drawn(tokens, mask & written, n_allowed, random))
+                n_refused = _portion(sizes.n_judged - marks.n_judged_refused, n_small)
                 if sizes.are_refused_judged:
-                    judging.refused(_drawn(tokens, ~mask & written, n_judged, random))
+                    judging.refused(_drawn(tokens, ~mask & written, n_refused, random))
+        n_small -= _is_small(place)
         told(number + 1)
     return marks
 
@@ -378,6 +380,11 @@ def _spread(texts: Sequence[bytes], acceptor: MaskAcceptor, rests: Sequence[byte
     n_first = BEAM // 2
     others = ranked[n_first :: max((len(ranked) - n_first) // n_first, 1)]
     return [*ranked[:n_first], *others[:n_first]]
+
+
+def _portion(n: int, n_places: int) -> int:
+    """What one of these places gets of `n`; where earlier ones had less than that, the later ones get more."""
+    return -(-n // max(n_places, 1))
 
 
 def _is_small(place: _Place) -> bool:
