@@ -3,7 +3,7 @@
 At random places in clean files of this machine, with all of the file up to the place read:
 
     tokens     the mask says of each token of the vocabulary what a fresh acceptor says of it when asked about it alone,
-               which knows no trie, no memo and no classes of letters
+               without a trie and without classes of letters
     walk       from there on through the file's own tokens: each is in the mask before it is read, and at the end the
                mask of the acceptor that walked is that of a fresh one
     allowed    tokens that the mask allows, drawn at random: some way to go on makes a whole that tree-sitter parses
