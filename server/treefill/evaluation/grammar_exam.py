@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from random import Random
+from typing import Protocol
 
 import numpy as np
 
