@@ -193,7 +193,7 @@ def examine_masks(
             break
         mask = _examine_tokens(place, examinee, tokens, written, marks)
         if mask is not None:
-            _examine_walk(place, examinee, vocabulary, marks)
+            _examine_walk(place, examinee, vocabulary, marks, deadline_s)
             if _is_small(place):
                 judging = _Judging(place, examinee, marks, _rests(place))
                 n_allowed = _portion(sizes.n_judged - marks.n_judged_allowed, n_small)
@@ -255,13 +255,17 @@ def _examine_tokens(
     return mask
 
 
-def _examine_walk(place: _Place, examinee: MaskExaminee, vocabulary: Vocabulary, marks: MaskMarks) -> None:
+def _examine_walk(
+    place: _Place, examinee: MaskExaminee, vocabulary: Vocabulary, marks: MaskMarks, deadline_s: float
+) -> None:
     acceptor = _read(place, examinee)
     assert acceptor is not None
     mask = acceptor.fill_mask()
     ids = vocabulary.encode(b"".join(place.own).decode(errors="replace"))[:N_WALKED]
     here = place
     for number in ids:
+        if time.monotonic() > deadline_s:
+            break
         token = vocabulary.token_bytes(number)
         if not (mask[number] and acceptor.accept(token)):
             marks.n_own_refused += 1
