@@ -1,7 +1,11 @@
-"""`treefill syntax check` says whether whole files are accepted, and in one line what was expected where not."""
+"""`treefill syntax check` says whether whole files are accepted, and in one line what was expected where not.
+
+`treefill syntax mask` says which tokens of a vocabulary may come at one place.
+"""
 
 import io
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +15,9 @@ import pytest
 import treefill.commands.syntax
 from treefill.__main__ import main
 from treefill.syntax.check import Verdict, readable
+from treefill.syntax.vocabulary import MaskVocabulary
+
+from tests.helpers.scripted_engine import ByteVocabulary
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,8 @@ class Run:
 class Check:
     """The command, called in this process, in a folder with files of these names and texts."""
 
+    command = "check"
+
     def __init__(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -39,7 +48,7 @@ class Check:
         for name, text in files.items():
             data = text.encode() if isinstance(text, str) else text
             Path(name.replace("_", ".")).write_bytes(data)
-        self._monkeypatch.setattr(sys, "argv", ["treefill", "syntax", "check", *arguments])
+        self._monkeypatch.setattr(sys, "argv", ["treefill", "syntax", self.command, *arguments])
         self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         with pytest.raises(SystemExit) as exit_info:
             main()
@@ -50,6 +59,18 @@ class Check:
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Check:
     return Check(tmp_path, monkeypatch, capsys)
+
+
+class Mask(Check):
+    command = "mask"
+
+
+@pytest.fixture
+def mask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Mask:
+    """With a model whose vocabulary is the 256 bytes and some control tokens."""
+    vocabulary = MaskVocabulary(ByteVocabulary(), n_logits=300)
+    monkeypatch.setattr("treefill.commands.syntax._vocabulary", lambda model, cache_dir: vocabulary)
+    return Mask(tmp_path, monkeypatch, capsys)
 
 
 def test_an_accepted_file_is_told_by_silence(check: Check) -> None:
@@ -235,6 +256,103 @@ def test_names_of_tokens_are_readable(name: str, told: str) -> None:
 def test_the_docs_name_every_option() -> None:
     text = (Path(__file__).parents[2] / "docs" / "syntax.md").read_text("utf-8")
 
-    for option in ("--language", "--grammar", "--grammar-only", "--json"):
+    for option in ("--language", "--grammar", "--grammar-only", "--json", "--samples", "--model"):
         assert option in text
     assert treefill.commands.syntax.POLICY_NOTE in text
+
+
+def test_the_tokens_that_may_come_at_a_place(mask: Mask) -> None:
+    run = mask("a.json", "1:4", "--samples", "6", a_json="[1 , 2]")
+    lines = run.stdout.splitlines()
+
+    assert (run.status, run.stderr) == (0, "")
+    assert lines[0] == "a.json:1:4: 9 of 256 tokens may come (3.5%, json)"
+    assert lines[1] == r"  may come: `\t` `\n` `\x0b` `\x0c` `\r` ` `"
+    assert lines[2] == r"  may not come: `\x00` `\x01` `\x02` `\x03` `\x04` `\x05`"
+    assert re.fullmatch(r"  set-up \S+ ms, vocabulary \d+ ms, first mask \S+ ms, again \S+ ms", lines[3])
+
+
+def test_a_mask_for_programs(mask: Mask) -> None:
+    run = mask("a.py", "2:12", "--json", "--samples", "300", a_py="\ufeffé = 1\nx = f(1, é)\n")
+    row = json.loads(run.stdout)
+    times = {name: row.pop(name) for name in ("setup_ms", "vocabulary_ms", "first_mask_ms", "mask_again_ms")}
+    allowed = {each["text"]: each["id"] for each in row.pop("allowed")}
+    refused = {each["text"]: each["id"] for each in row.pop("refused")}
+
+    assert all(isinstance(each, float) and each >= 0 for each in times.values())
+    assert row == {
+        "file": "a.py", "language": "python", "grammar": "python", "line": 2, "column": 12, "offset": 17,
+        "n_tokens": 256, "n_allowed": len(allowed), "share": round(len(allowed) / 256, 6),
+        "out_of_reach": False, "gave_up": "",
+    }  # fmt: skip
+    assert len(allowed) + len(refused) == 256
+    assert {"\\n": 10, " ": 32, ";": 59}.items() <= allowed.items()
+    assert {")": 41, "x": 120, "\\x80": 128}.items() <= refused.items()
+
+
+def test_columns_count_characters_and_no_byte_order_mark(mask: Mask) -> None:
+    plain = mask("a.json", "1:5", a_json='["é"]').stdout.splitlines()[:3]
+    marked = mask("a.json", "1:5", a_json='\ufeff["é"]').stdout.splitlines()[:3]
+
+    assert "`]`" in plain[1]
+    assert "`é`" not in plain[1]
+    assert marked == plain
+
+
+def test_a_place_out_of_reach_is_not_decided_and_no_refusal(mask: Mask) -> None:
+    run = mask("-", "1:9", "--json", "--language", "python", stdin=b"x = = = 3")
+
+    assert run.status == 0
+    assert run.stderr.startswith("<stdin>:1:9: not decided, every token may come (The grammar cannot read")
+    row = json.loads(run.stdout)
+    assert (row["grammar"], row["n_allowed"], row["out_of_reach"]) == (None, 256, True)
+    assert row["gave_up"].startswith("not decided: The grammar cannot read")
+    assert mask("-", "1:9", "--language", "python", stdin=b"x = = = 3").stdout == ""
+
+
+def test_a_place_that_is_nested_too_deeply_is_not_decided(mask: Mask) -> None:
+    deep = "".join(" " * level + "while t:\n" for level in range(600)) + " " * 600 + '"s"'
+    run = mask("a.py", "601:604", "--json", a_py=deep)
+
+    assert run.status == 0
+    assert "not decided, every token may come" in run.stderr
+    assert "too deeply" in json.loads(run.stdout)["gave_up"]
+
+
+def test_the_grammar_may_be_named(mask: Mask) -> None:
+    for grammar in ("postgres", "sql"):
+        row = json.loads(mask("a.sql", "1:8", "--grammar", grammar, "--json", a_sql="SELECT 1;\n").stdout)
+        assert row["grammar"] == grammar
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nowhere.py", "1:1"], "does not exist"),
+        (["a.py", "1"], "'1' is not a place: write LINE:COL"),
+        (["a.py", "0:1"], "is not a place"),
+        (["a.py", "9:1"], "a.py"),
+        (["a.py", "1:9"], "past the end of line 1"),
+        (["a.py", "1:1", "--language", "klingon"], "language 'klingon' is not known"),
+        (["a.py", "1:1", "--grammar", "sql"], "There is no grammar 'sql' for python: use one of python."),
+        (["a.py", "1:1", "--samples", "-1"], "--samples"),
+        (["a.md", "1:1"], "There is no grammar for markdown"),
+        (["-", "1:1"], "name it with --language"),
+        (["a.py"], "Missing argument"),
+    ],
+)
+def test_a_place_that_has_no_mask_is_one_sentence(mask: Mask, arguments: list[str], sentence: str) -> None:
+    run = mask(*arguments, a_py="x = )", a_md="# x")
+
+    assert run.status == 2
+    assert sentence in " ".join(run.stderr.split())
+    assert run.stdout == ""
+
+
+def test_a_mask_needs_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Mask(tmp_path, monkeypatch, capsys)("a.py", "1:1", "--cache-dir", str(tmp_path), a_py="x = 1\n")
+
+    assert run.status == 2
+    assert run.stderr.count("\n") == 1

@@ -20,6 +20,7 @@ from treefill.evaluation.grammar_exam import DEFAULT_SIZES, GrammarMarks, Sizes,
 from treefill.evaluation.holes import VARIANTS, Hole, Variant, read_human_eval, schedule
 from treefill.evaluation.infill import ARMS, Run, fill_holes, header_of
 from treefill.evaluation.keystrokes import Keystroke, choose_typings, replay, summarise_keystrokes
+from treefill.evaluation.mask_exam import DEFAULT_MASK_SIZES, MaskMarks, MaskSizes, examine_masks
 from treefill.evaluation.positions import FREE_TURNS, TURNS, Position, choose_positions
 from treefill.evaluation.real_files import gather
 from treefill.evaluation.report import (
@@ -32,6 +33,8 @@ from treefill.evaluation.report import (
     infill_report,
     keystrokes_json,
     keystrokes_markdown,
+    masks_json,
+    masks_markdown,
     validity_json,
     validity_markdown,
 )
@@ -92,6 +95,22 @@ CleanFiles = Annotated[int, typer.Option("--files", min=1, help="Files without f
 Mutants = Annotated[int, typer.Option(min=0, help="Changed files in each language.")]
 Statements = Annotated[int, typer.Option(min=0, help="Changed statements in each language.")]
 PositionsOnly = Annotated[int, typer.Option(min=1, help="Positions in each language.")]
+MaskLanguages = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--language",
+        help="May be repeated; all of treefill's own grammars by default.",
+        show_default=False,
+    ),
+]
+Judged = Annotated[
+    int, typer.Option("--judged", min=0, help="Allowed tokens that tree-sitter judges, and as many refused.")
+]
+WithPolicies = Annotated[
+    bool, typer.Option("--policies", help="With what the language forbids beyond its grammar.")
+]
+Seconds = Annotated[float, typer.Option(min=1, help="After so long a language is left, finished or not.")]
+MASK_LANGUAGES = ("python", "cpp", "c", "json", "javascript", "typescript", "sql")
 LANGUAGES = ("python", "cpp", "sql", "javascript")
 ALL_CHECKS = ",".join(Check)
 BOTH = "both"
@@ -278,6 +297,42 @@ def grammar_command(
             told = lambda part, name=name, status=status: status.update(f"{name}: {part}")  # noqa: E731
             found.append(examine(name, documents, examinee, vocabulary, sizes, seed, told))
     print(json.dumps(grammar_json(found)) if as_json else grammar_markdown(found))
+
+
+@eval_app.command("masks")
+def masks_command(
+    language: MaskLanguages = None,
+    files: CleanFiles = DEFAULT_MASK_SIZES.n_files,
+    positions: PositionsOnly = DEFAULT_MASK_SIZES.n_positions,
+    judged: Judged = DEFAULT_MASK_SIZES.n_judged,
+    seconds: Seconds = DEFAULT_MASK_SIZES.seconds,
+    policies: WithPolicies = False,
+    seed: Seed = 0,
+    folders: From = None,
+    model: ModelOption = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Examine the masks of a model's vocabulary on real files, token by token and beside tree-sitter."""
+    languages = _languages(language or list(MASK_LANGUAGES))
+    app = open_app(model=model, cache_dir=cache_dir)
+    stored = app.store.open(app.settings.model or None)
+    n_logits = stored.config["vocab_size"]
+    vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, n_logits)
+    sizes = MaskSizes(positions, judged, not policies, files, seconds)
+
+    from treefill.evaluation.built_in import BuiltInMasks  # native: the command line starts without it
+    from treefill.syntax.vocabulary import MaskVocabulary
+
+    examinee = BuiltInMasks(MaskVocabulary(vocabulary, n_logits), policies)
+    found: list[MaskMarks] = []
+    for name in languages:
+        documents = gather(name, folders or [], seed).documents()
+        with _progress() as progress:
+            bar = progress.add_task(name, total=positions, rate="positions")
+            told = lambda n, progress=progress, bar=bar: progress.update(bar, completed=n)  # noqa: E731
+            found.append(examine_masks(name, documents, examinee, vocabulary, sizes, seed, told))
+    print(json.dumps(masks_json(found)) if as_json else masks_markdown(found))
 
 
 @eval_app.command("fidelity")

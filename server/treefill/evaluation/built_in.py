@@ -1,12 +1,18 @@
-"""Who sits the exam of `grammar_exam.py` where a test sends nobody else: this version's own acceptor."""
+"""Who sits the exams where a test sends nobody else: this version's own acceptor, and its masks."""
 
 from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from treefill import _kernels
 from treefill.evaluation.examinee import Acceptor, Matcher
+from treefill.evaluation.mask_exam import MaskAcceptor
+from treefill.syntax.check import grammar_alone
 from treefill.syntax.grammars import LoadedGrammar, load
 from treefill.syntax.languages import language_by_id
 from treefill.syntax.matcher import OutOfReach, matcher_at, tables
+from treefill.syntax.vocabulary import MaskVocabulary, to_bools
 
 
 class BuiltIn:
@@ -22,6 +28,45 @@ class BuiltIn:
         offset = len(text.encode()[:byte_offset].decode())
         matcher = matcher_at(text, offset, language_by_id(language), _loaded(language).name)
         return None if isinstance(matcher, OutOfReach) else matcher
+
+
+class BuiltInMasks:
+    """The masks of this version, as they are."""
+
+    def __init__(self, vocabulary: MaskVocabulary, with_policies: bool = False) -> None:
+        """Without policies the grammar alone decides, as tree-sitter does."""
+        self._vocabulary = vocabulary
+        self._with_policies = with_policies
+
+    def acceptor(self, language: str) -> MaskAcceptor:
+        """At the beginning of an empty file. The first of a language takes seconds."""
+        loaded = _loaded(language)
+        grammar = tables(loaded) if self._with_policies else grammar_alone(loaded)
+        return _Masking(grammar, self._vocabulary)
+
+
+class _Masking:
+    """An acceptor and its masks."""
+
+    def __init__(self, grammar: _kernels.Grammar, vocabulary: MaskVocabulary) -> None:
+        vocabulary.for_grammar(grammar)  # no mask's time
+        acceptor = _kernels.Acceptor(grammar)
+        self.accept = acceptor.accept
+        self.allows = acceptor.allows
+        self.accepts_whole = acceptor.accepts_whole
+        self._acceptor = acceptor
+        self._grammar = grammar
+        self._vocabulary = vocabulary
+
+    @property
+    def gave_up(self) -> str:
+        """Why everything is allowed from here on; empty while the grammar decides."""
+        return self._acceptor.gave_up
+
+    def fill_mask(self) -> NDArray[np.bool_]:
+        """The tokens that may come next, by id: `[n_tokens]`."""
+        words = self._vocabulary.fill_mask(self._acceptor, self._grammar)
+        return to_bools(words, len(self._vocabulary.spelled))
 
 
 @cache

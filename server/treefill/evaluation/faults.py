@@ -27,6 +27,15 @@ def count_faults(text: str | bytes, language: str) -> int:
     return len(find_faults(text, language))
 
 
+def is_sound(text: str | bytes, language: str) -> bool:
+    """True where there is no fault, which is told without counting them. Raises as `count_faults` does.
+
+    >>> is_sound("x = 1", "python"), is_sound("f(1", "python")
+    (True, False)
+    """
+    return not _root(text, language).has_error
+
+
 def find_faults(text: str | bytes, language: str) -> list[int]:
     """At which byte each fault begins, in their order.
 

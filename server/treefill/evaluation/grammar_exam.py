@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from random import Random
+from typing import Protocol
 
 import numpy as np
 
@@ -124,7 +125,7 @@ def examine(
     """All parts in one language; `told` is called as each begins."""
     marks = GrammarMarks(language)
     kept = _Kept(documents)
-    clean = list(islice(_clean(kept, vocabulary, marks), sizes.n_files))
+    clean = list(islice(clean_files(kept, vocabulary, marks), sizes.n_files))
     told("boundaries")
     for each in clean:
         _examine_boundaries(each, examinee, marks)
@@ -143,7 +144,7 @@ def examine(
 
 
 @dataclass(frozen=True, slots=True)
-class _Clean:
+class Clean:
     """A file without fault, as tokens."""
 
     document: Document
@@ -169,7 +170,16 @@ class _Kept:
             n += 1
 
 
-def _clean(documents: Iterable[Document], vocabulary: Vocabulary, marks: GrammarMarks) -> Iterator[_Clean]:
+class FileCounts(Protocol):
+    """What is counted of files on the way to clean ones."""
+
+    n_looked_at: int
+    n_files: int
+    n_respelt: int
+
+
+def clean_files(documents: Iterable[Document], vocabulary: Vocabulary, marks: FileCounts) -> Iterator[Clean]:
+    """The files without fault, as tokens that spell them."""
     for document in documents:
         marks.n_looked_at += 1
         if count_faults(document.text, document.language):
@@ -179,14 +189,14 @@ def _clean(documents: Iterable[Document], vocabulary: Vocabulary, marks: Grammar
             marks.n_respelt += 1
             continue
         marks.n_files += 1
-        yield _Clean(document, pieces)
+        yield Clean(document, pieces)
 
 
 def _pieces(text: str, vocabulary: Vocabulary) -> list[bytes]:
     return [vocabulary.token_bytes(token) for token in vocabulary.encode(text)]
 
 
-def _examine_boundaries(clean: _Clean, examinee: Examinee, marks: GrammarMarks) -> None:
+def _examine_boundaries(clean: Clean, examinee: Examinee, marks: GrammarMarks) -> None:
     acceptor = examinee.acceptor(clean.document.language)
     byte_offset = 0
     for piece in clean.pieces:
@@ -203,11 +213,11 @@ def _examine_boundaries(clean: _Clean, examinee: Examinee, marks: GrammarMarks) 
 
 
 def _examine_skeletons(
-    clean: Sequence[_Clean], n: int, examinee: Examinee, marks: GrammarMarks, random: Random
+    clean: Sequence[Clean], n: int, examinee: Examinee, marks: GrammarMarks, random: Random
 ) -> None:
     for number in range(n if clean else 0):
         document, pieces = clean[number % len(clean)].document, clean[number % len(clean)].pieces
-        first = _character_start(pieces, random.randrange(len(pieces)))
+        first = character_start(pieces, random.randrange(len(pieces)))
         byte_offset = sum(map(len, pieces[:first]))
         matcher = examinee.matcher(document.text, byte_offset, document.language)
         marks.n_skeletons += 1
@@ -224,7 +234,7 @@ def _examine_skeletons(
 
 
 def _examine_mutants(
-    clean: Sequence[_Clean], n: int, examinee: Examinee, marks: GrammarMarks, random: Random
+    clean: Sequence[Clean], n: int, examinee: Examinee, marks: GrammarMarks, random: Random
 ) -> None:
     small = _small(clean)
     for number in range(n if small else 0):
@@ -245,7 +255,7 @@ def _examine_mutants(
             marks.note(part, document, len(mutant[:at].encode()), shortest.encode())
 
 
-def _small(clean: Sequence[_Clean]) -> list[Document]:
+def _small(clean: Sequence[Clean]) -> list[Document]:
     return [each.document for each in clean if len(each.document.text.encode()) <= MAX_MUTANT_BYTES]
 
 
@@ -285,7 +295,7 @@ def _examine_reach(
             marks.note("ends", document, byte_offset, position.cut.encode())
 
 
-def _character_start(pieces: Sequence[bytes], number: int) -> int:
+def character_start(pieces: Sequence[bytes], number: int) -> int:
     """That token, or the next before it that doesn't begin inside a character."""
     while number and pieces[number] and pieces[number][0] & 0xC0 == 0x80:
         number -= 1

@@ -7,6 +7,7 @@ from typing import Any
 from treefill.evaluation.fidelity import MAX_DIVERGENCE, MAX_PERPLEXITY_CHANGE, Fidelity
 from treefill.evaluation.grammar_exam import GrammarMarks, percentile
 from treefill.evaluation.keystrokes import KeystrokeSummary
+from treefill.evaluation.mask_exam import MaskMarks
 from treefill.evaluation.results import Header, Row
 from treefill.evaluation.statistics import Difference, Summary, arms_of, common_rows, compare, summarise
 from treefill.evaluation.validity import ALL, SLOW_MS, ValidityDifference, ValidityReport, ValiditySummary
@@ -39,6 +40,24 @@ CHANGED_HEAD = (
 REACH_HEAD = (
     *("language", "positions", "at work", "statements", "own text refused", "ends", "ends refused"),
     *("set-up ms p50", "p99", "a token µs p50", "p99"),
+)
+MASK_HEAD = (
+    *("language", "positions", "out of reach", "tokens compared", "allowed", "over", "under"),
+    *(
+        "walked",
+        "own refused",
+        "warm differs",
+        "first mask ms p50",
+        "p90",
+        "p99",
+        "next ms p50",
+        "p90",
+        "p99",
+    ),
+)
+JUDGED_HEAD = (
+    *("language", "allowed", "completed", "undecided", "wrong wholes"),
+    *("refused", "ways tried", "wrongly refused"),
 )
 
 
@@ -190,6 +209,26 @@ def grammar_markdown(found: Sequence[GrammarMarks]) -> str:
     return "\n\n".join([exact, changed, reach, *(["\n".join(mistakes)] if mistakes else [])])
 
 
+def masks_json(found: Sequence[MaskMarks]) -> list[dict[str, Any]]:
+    """The marks as plain values, the times as percentiles, tokens as text."""
+    return [_masks_json(marks) for marks in found]
+
+
+def masks_markdown(found: Sequence[MaskMarks]) -> str:
+    """Two tables, what each token alone says and what tree-sitter says, and the first mistakes."""
+    parts = [
+        table(MASK_HEAD, (_mask_cells(marks) for marks in found), n_words=1),
+        table(JUDGED_HEAD, (_judged_cells(marks) for marks in found), n_words=1),
+    ]
+    mistakes = [
+        f"- {marks.language}, {each.part}: {each.path}, byte {each.byte_offset}: `{each.token!r}`"
+        + (f", then `{each.how[:80]!r}`" if each.how else "")
+        for marks in found
+        for each in marks.mistakes
+    ]
+    return "\n\n".join([*parts, *(["\n".join(mistakes)] if mistakes else [])])
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], n_words: int = 2) -> str:
     """A Markdown table; columns after the first `n_words` are numbers and lean right."""
     lines = [head, *rows]
@@ -312,6 +351,41 @@ def _reach_cells(marks: GrammarMarks) -> tuple[str, ...]:
         _number_or_none(percentile(marks.check_us, 50), 1),
         _number_or_none(percentile(marks.check_us, 99), 1),
     )
+
+
+def _masks_json(marks: MaskMarks) -> dict[str, Any]:
+    plain = asdict(marks)
+    cold_ms, warm_ms = plain.pop("cold_ms"), plain.pop("warm_ms")
+    mistakes = [
+        asdict(each)
+        | {"token": each.token.decode(errors="replace"), "how": each.how.decode(errors="replace")}
+        for each in marks.mistakes
+    ]
+    times = {
+        f"{name}_ms_p{percent}": percentile(values, percent)
+        for name, values in (("cold", cold_ms), ("warm", warm_ms))
+        for percent in (50, 90, 99)
+    }
+    return plain | times | {"n_undecided": marks.n_undecided, "mistakes": mistakes}
+
+
+def _mask_cells(marks: MaskMarks) -> tuple[str, ...]:
+    share = marks.n_allowed / marks.n_compared if marks.n_compared else None
+    times = [percentile(values, each) for values in (marks.cold_ms, marks.warm_ms) for each in (50, 90, 99)]
+    return (
+        *(marks.language, str(marks.n_positions), str(marks.n_out_of_reach), f"{marks.n_compared:,}"),
+        *(_percent_or_none(share), str(marks.n_over), str(marks.n_under)),
+        *(str(marks.n_walked), str(marks.n_own_refused), str(marks.n_warm_different)),
+        *(_number_or_none(each, 2) for each in times),
+    )
+
+
+def _judged_cells(marks: MaskMarks) -> tuple[str, ...]:
+    numbers = (
+        *(marks.n_judged_allowed, marks.n_completed, marks.n_undecided, marks.n_wrong_wholes),
+        *(marks.n_judged_refused, marks.n_tried, marks.n_wrongly_refused),
+    )
+    return (marks.language, *map(str, numbers))
 
 
 def _percent_or_none(share: float | None) -> str:

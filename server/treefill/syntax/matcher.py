@@ -4,10 +4,13 @@ A matcher begins at a cursor, on the skeleton of what is before it (`skeleton.py
 taken. It answers in microseconds, and where it does not know it allows.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from time import thread_time
+from typing import TYPE_CHECKING
 
 from treefill import _kernels
 from treefill.syntax.dialect import dialect_of
@@ -16,6 +19,12 @@ from treefill.syntax.languages import Grammar, Language, Layout
 from treefill.syntax.lexers import LEXERS, grammar_with_lexers
 from treefill.syntax.once import once
 from treefill.syntax.skeleton import Skeleton, skeleton_at
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from treefill.syntax.vocabulary import MaskVocabulary
 
 MAX_BLANK_RUN = 160
 """Blanks in a row, line feeds not counted, that a completion may write: deep indentation, and no more."""
@@ -46,11 +55,13 @@ class Matcher:
 
     def __init__(
         self,
+        loaded: LoadedGrammar,
         acceptor: _kernels.Acceptor,
         skeleton: Skeleton,
         rests: tuple[bytes, ...],
         ends: tuple[bytes, ...],
     ) -> None:
+        self._loaded = loaded
         self._acceptor = acceptor
         self._skeleton = skeleton
         self._rests = rests
@@ -60,6 +71,19 @@ class Matcher:
     def allows(self, more: bytes) -> bool:
         """Whether `more` may come next."""
         return self._is_measured(more) and self._acceptor.allows(more)
+
+    def prepare_masks(self, vocabulary: MaskVocabulary) -> None:
+        """Have the grammar read the vocabulary: once a process, 0.4 to 5 s."""
+        vocabulary.for_grammar(tables(self._loaded))
+
+    def fill_mask(self, vocabulary: MaskVocabulary) -> NDArray[np.uint32]:
+        """The tokens that `allows` allows, as a mask `[n_words]`; those that are never written are not among them.
+
+        The first one of a vocabulary takes what `prepare_masks` takes.
+        """
+        words = vocabulary.fill_mask(self._acceptor, tables(self._loaded))
+        n_line_feeds, n_blanks = count_run(self._open_run())
+        return vocabulary.without_long_runs(words, MAX_LINE_FEEDS - n_line_feeds, MAX_BLANK_RUN - n_blanks)
 
     def accept(self, more: bytes) -> bool:
         """Take `more`; False where it may not come next, and then nothing was taken."""
@@ -100,6 +124,11 @@ class Matcher:
         return forced if forced and self._is_measured(forced) and not self.can_stop() else b""
 
     @property
+    def grammar(self) -> str:
+        """The name of the grammar that decides."""
+        return self._loaded.name
+
+    @property
     def gave_up(self) -> str:
         """Why everything is allowed from here on; empty while the grammar decides."""
         return self._acceptor.gave_up
@@ -112,14 +141,17 @@ class Matcher:
 
     def _is_measured(self, more: bytes) -> bool:
         """White space that goes on and on is grammatical nearly everywhere."""
-        run = more[: len(more) - len(more.lstrip())]
+        n_line_feeds, n_blanks = count_run(self._open_run() + more[: len(more) - len(more.lstrip())])
+        return n_line_feeds <= MAX_LINE_FEEDS and n_blanks <= MAX_BLANK_RUN
+
+    def _open_run(self) -> bytes:
+        """The white space that what was written ends with."""
+        run = b""
         for piece in reversed(self._written):
             run = piece[len(piece.rstrip()) :] + run
             if piece.strip():
                 break
-        n_line_feeds = run.count(b"\n")
-        n_blanks = len(run) - n_line_feeds - run.count(b"\r")
-        return n_line_feeds <= MAX_LINE_FEEDS and n_blanks <= MAX_BLANK_RUN
+        return run
 
 
 def matcher_at(
@@ -140,7 +172,7 @@ def matcher_at(
     skeleton = skeleton_at(text, offset, language)
     if not skeleton.statements:
         return OutOfReach("The statement that the cursor is in is too long for the grammar.")
-    work = _Work(tables(loaded))
+    work = _Work(loaded)
     try:
         found = _matcher_on(skeleton, work)
     except _Overworked:
@@ -166,8 +198,9 @@ class _Work:
     nothing, and other threads do not count.
     """
 
-    def __init__(self, grammar: _kernels.Grammar) -> None:
-        self._grammar = grammar
+    def __init__(self, loaded: LoadedGrammar) -> None:
+        self.loaded = loaded
+        self._grammar = tables(loaded)
         self._deadline_s = thread_time() + MAX_WORK_S
 
     def begin(self) -> _kernels.Acceptor:
@@ -275,7 +308,18 @@ def _matcher(inside: _Inside, read: bytes, skeleton: Skeleton, work: _Work) -> M
     # A rest that ends within the line has stopped at a bracket, which may be a template's: `${|}`.
     is_all = is_readable or rest.rstrip(b"\n") == skeleton.right
     rests = skeleton.rests if is_all else (*skeleton.rests, skeleton.right)
-    return Matcher(inside.acceptor, skeleton, rests, () if skeleton.is_cut else inside.ends)
+    ends = () if skeleton.is_cut else inside.ends
+    return Matcher(work.loaded, inside.acceptor, skeleton, rests, ends)
+
+
+def count_run(run: bytes) -> tuple[int, int]:
+    r"""Line feeds and blanks of a run of white space; a carriage return is neither.
+
+    >>> count_run(b"\r\n\t  ")
+    (1, 3)
+    """
+    n_line_feeds = run.count(b"\n")
+    return n_line_feeds, len(run) - n_line_feeds - run.count(b"\r")
 
 
 @once

@@ -1,0 +1,152 @@
+"""The tokens that may come next, all at once: a mask says of each what the matcher says of it alone."""
+
+import numpy as np
+import pytest
+from treefill.errors import GrammarError
+from treefill.syntax.grammars import load
+from treefill.syntax.languages import language_by_id
+from treefill.syntax.matcher import MAX_BLANK_RUN, MAX_LINE_FEEDS, Matcher, tables
+from treefill.syntax.vocabulary import MaskVocabulary, to_bools
+
+from tests.syntax.test_matcher import at
+
+
+class Words:
+    """A vocabulary of every byte, and of these tokens."""
+
+    def __init__(self, *tokens: bytes) -> None:
+        self._tokens = (*(bytes([byte]) for byte in range(256)), *tokens)
+        self.n_tokens = len(self._tokens)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return self._tokens[token_id]
+
+
+TOKENS = (
+    *(
+        b"return",
+        b" return",
+        b"    return",
+        b"\n",
+        b"\n\n",
+        b"\n    ",
+        b"\r\n",
+        b"\n" * 7,
+        b" " * 8,
+        b" " * 161,
+    ),
+    *(
+        b" " * 120,
+        b"\n \n \n \n ",
+        b"\t",
+        b"else",
+        b"el",
+        b":\n",
+        b"):",
+        b"))",
+        b"]",
+        b"}",
+        b"};",
+        b"'a'",
+        b'"""',
+    ),
+    *(
+        b"",
+        b"\xc3\xa9",
+        b"\xc3",
+        b"\xa9x",
+        b"\xe2\x80",
+        b"\xff",
+        b"case",
+        b"SELECT",
+        b" FROM",
+        b"$$",
+        b"/*",
+        b"//",
+    ),
+)
+VOCABULARY = MaskVocabulary(Words(*TOKENS), n_logits=320)
+PLACES = {
+    "python": ("def f(a):\n    ‸\n", "x = (1, ‸)\n", "if a:\n    b\n‸", 's = """a ‸', "x = 'é‸"),
+    "cpp": ("int f(int a) {\n  ‸\n}\n", "int a[] = {1, ‸};\n", 'auto s = R"x(‸'),
+    "json": ('{"a": ‸}', "[1‸]", '["‸"]'),
+    "javascript": ("function f() {\n  ‸\n}\n", "let s = `a${‸}`;\n", "// ‸\n"),
+    "sql": ("SELECT ‸ FROM t;", "SELECT a FROM t ‸;"),
+}
+
+
+def allowed(matcher: Matcher, vocabulary: MaskVocabulary = VOCABULARY) -> list[int]:
+    """Ids that the mask allows."""
+    bits = to_bools(matcher.fill_mask(vocabulary), vocabulary.n_words * 32)
+    return [int(number) for number in np.flatnonzero(bits)]
+
+
+def allowed_alone(matcher: Matcher, vocabulary: MaskVocabulary = VOCABULARY) -> list[int]:
+    """Ids of the tokens that are allowed when they are asked about one by one."""
+    return [number for number, token in enumerate(vocabulary.spelled) if token and matcher.allows(token)]
+
+
+@pytest.mark.parametrize(
+    ("language", "buffer"), [(language, buffer) for language in PLACES for buffer in PLACES[language]]
+)
+def test_a_mask_says_of_each_token_what_is_said_of_it_alone(language: str, buffer: str) -> None:
+    matcher = at(buffer, language)
+    for written in (b"", b"a", b" ", b"\n", b"("):
+        if not written or matcher.accept(written):
+            assert allowed(matcher) == allowed_alone(matcher), written
+
+    assert not matcher.gave_up
+
+
+def test_white_space_that_goes_on_and_on_is_taken_off_the_mask() -> None:
+    matcher = at("def f(a):\n    ‸\n")
+    seven, long = VOCABULARY.spelled.index(b"\n" * 7), VOCABULARY.spelled.index(b" " * 161)
+
+    assert not {seven, long} & set(allowed(matcher))
+    for n, piece in ((MAX_LINE_FEEDS, b"\n"), (MAX_BLANK_RUN // 2, b"  ")):
+        for _ in range(n):
+            assert piece[0] in allowed(matcher)
+            assert matcher.accept(piece)
+        assert piece[0] not in allowed(matcher)
+        assert allowed(matcher) == allowed_alone(matcher)
+        matcher.rollback(n)
+    assert {10, 32} < set(allowed(matcher))
+
+
+def test_where_the_grammar_gave_up_all_written_tokens_may_come_but_long_runs() -> None:
+    deep = "".join(" " * n + "if x:\n" for n in range(600))
+    matcher = at("‸")
+    assert matcher.accept(deep.encode() + b" " * 600 + b"y")
+    assert matcher.gave_up
+
+    assert allowed(matcher) == allowed_alone(matcher)
+    assert len(allowed(matcher)) > 256
+
+
+def test_a_vocabulary_is_spelled_once_a_grammar() -> None:
+    python, json = (tables(load(language_by_id(name).grammars[0])) for name in ("python", "json"))
+
+    assert VOCABULARY.for_grammar(python) is VOCABULARY.for_grammar(python)
+    assert VOCABULARY.for_grammar(python) is not VOCABULARY.for_grammar(json)
+
+
+def test_a_mask_has_a_bit_for_each_logit() -> None:
+    words = at("x = ‸\n").fill_mask(VOCABULARY)
+
+    assert VOCABULARY.n_logits == 320 > len(VOCABULARY.spelled)
+    assert (words.dtype, words.shape) == (np.uint32, (10,))
+    assert VOCABULARY.n_written == len([token for token in VOCABULARY.spelled if token])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "n_logits", "sentence"),
+    [
+        ((), 255, "The vocabulary has 256 tokens and only 255 logits."),
+        ((b"x" * 256,), None, "A token has 256 bytes"),
+    ],
+)
+def test_a_vocabulary_that_has_no_masks_is_one_sentence(
+    tokens: tuple[bytes, ...], n_logits: int | None, sentence: str
+) -> None:
+    with pytest.raises(GrammarError, match=sentence):
+        MaskVocabulary(Words(*tokens), n_logits)
