@@ -452,11 +452,43 @@ LexerTables::LexerTables(LexFunction lex, size_t n_symbols, std::span<const uint
     states_[from].next[character] = step.state;
     states_[from].skips[character] = step.is_skipped;
   });
+  find_bound_to_accept();
   for (bool is_growing = true; is_growing;) {
     is_growing = false;
     for (size_t number = states_.size(); number-- > 0;)
       for (LexState successor : successors[number])
         is_growing |= states_[number].reachable.insert_all(states_[successor].reachable);
+  }
+}
+
+// The largest set of states of which every character leads to another one of the set, or to a token's end. But for the
+// NUL: generated lexers take it for a text's end and never go on over it, so after one there is no token at all.
+void LexerTables::find_bound_to_accept() {
+  const auto leads_on_from = [&](LexState state, int32_t character) {
+    const LexState next = step(state, character).state;
+    return next != kDead && (states_[next].is_bound_to_accept || states_[next].accepted != kNoSymbol);
+  };
+  std::vector<LexState> candidates;
+  for (size_t number = 0; number < states_.size(); ++number) {
+    State& state = states_[number];
+    const bool goes_on =
+        std::none_of(state.next.begin(), state.next.end(), [](LexState next) { return next == kDead; });
+    state.is_bound_to_accept = goes_on && state.accepted == kNoSymbol;
+    if (state.is_bound_to_accept) candidates.push_back(static_cast<LexState>(number));
+  }
+  for (bool is_shrinking = true; is_shrinking;) {
+    is_shrinking = false;
+    for (LexState number : candidates) {
+      if (!states_[number].is_bound_to_accept) continue;
+      bool is_bound = true;
+      for (int32_t character = 1; character < 128 && is_bound; ++character) is_bound = leads_on_from(number, character);
+      for (int32_t character : kWideSamples) is_bound = is_bound && leads_on_from(number, character);
+      is_bound = is_bound && leads_on_from(number, -1);
+      if (!is_bound) {
+        states_[number].is_bound_to_accept = false;
+        is_shrinking = true;
+      }
+    }
   }
 }
 

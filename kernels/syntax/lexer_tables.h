@@ -53,6 +53,7 @@ class LexerTables {
     Symbol accepted = kNoSymbol;         // the token that may end here
     Symbol accepted_at_end = kNoSymbol;  // the token that ends here where the text does
     bool is_final = false;               // no character goes on from here
+    bool is_bound_to_accept = false;     // whatever comes, it goes on until a token is accepted; as in `/* a`
     std::array<LexState, 128> next;      // by ASCII character; kDead where it ends the token
     std::bitset<128> skips;              // characters that are left out of the token: white space before it
     SymbolSet reachable;                 // every token that this state or one after it accepts
@@ -97,6 +98,7 @@ class LexerTables {
 
   template <typename Leads>
   static bool leads_on(Leads leads, int32_t first, int32_t last);
+  void find_bound_to_accept();
   // Characters beyond ASCII are looked up in the compiled function when they are first met.
   Step step_wide(LexState state, int32_t character) const;
 

@@ -9,6 +9,7 @@ namespace treefill::syntax {
 namespace {
 
 constexpr size_t kMaxParsed = 2'000'000;  // steps of one mask: then everything is allowed
+constexpr int kMaxComments = 8;           // in a row, that are told apart by what is in them no more
 constexpr size_t kMaxConfigs = 50'000;    // are remembered
 
 template <typename T>
@@ -508,23 +509,41 @@ std::string MaskWalk::rest_of(const Version& version, std::string_view text) {
   if (is_cut) return std::string(text);
   ScannerModel::Rest rest = parser_.scanner_.rest(parser_.question_for(version, false), buffer_);
   if (version.may_be_lexed && !rest.is_never_lexed) {
-    // The lexer may be asked after all; which matters where it finds something that can be taken.
-    Version lexed = version;
-    lexed.position = 0;
-    const auto lexed_key = [&](std::string_view of) {
-      parser_.text_ = of;
-      parser_.start_watch();
-      if (!parser_.may_be_lexed(lexed, 0)) return std::string();
-      Version open = lexed;
-      parser_.start_lexing(open, language_.lex_mode(parser_.stacks_.state(version.stack)).lex_state);
-      parser_.read_lexeme(open, false);
-      return 'k' + lexeme_key(open, of);
-    };
-    const bool is_same = lexed_key(text) == lexed_key(rest.text);
+    // The lexer may be asked after all.
+    const std::string before = buffer_.substr(0, version.position);
+    const bool is_same = lexed_key(version, before, text) == lexed_key(version, before, rest.text);
     parser_.text_ = buffer_;
     if (!is_same) return std::string(text);
   }
   return std::move(rest.text);
+}
+
+// What the lexer makes of a text, were the scanner to decline; empty where it finds nothing that can be taken. Behind a
+// comment the scanner is asked again.
+std::string MaskWalk::lexed_key(const Version& version, const std::string& before, std::string_view text, int depth) {
+  Version open = version;
+  open.position = 0;
+  parser_.text_ = text;
+  parser_.start_watch();
+  if (!parser_.may_be_lexed(open, 0)) return {};
+  parser_.start_lexing(open, language_.lex_mode(parser_.stacks_.state(version.stack)).lex_state);
+  const bool is_done = parser_.read_lexeme(open, false);
+  const std::string_view left = text.substr(std::min<size_t>(open.accepted_end, text.size()));
+  if (!is_done || open.accepted == kNoSymbol || left.empty() || depth == kMaxComments ||
+      !is_extra(version.stack, open.accepted))
+    return 'k' + lexeme_key(open, text);
+  const std::string behind = before + std::string(left);
+  Version again = version;
+  again.position = static_cast<uint32_t>(before.size());
+  const ScannerModel::Rest rest = parser_.scanner_.rest(parser_.question_for(again, false), behind);
+  std::string key = "c";
+  append(key, open.accepted);
+  return key + rest.text + '\0' + lexed_key(version, before, left, depth + 1);
+}
+
+bool MaskWalk::is_extra(Stack stack, Symbol symbol) const {
+  const auto actions = language_.actions(parser_.stacks_.state(stack), symbol);
+  return actions.size() == 1 && actions[0].type == ParseAction::kShift && actions[0].shift.extra;
 }
 
 // `rest` is enough of the text, but where there are alternatives.
@@ -603,7 +622,9 @@ std::string MaskWalk::lexeme_key(const Version& version, std::string_view text) 
       policy.has_json_numbers() && ((has_token && policy.is_json_number(version.accepted)) ||
                                     reachable.any_of([&](Symbol symbol) { return policy.is_json_number(symbol); }));
   const uint32_t left = has_token ? std::min(version.accepted_end, version.cursor) : version.cursor;
-  key += text.substr(is_number ? version.token_start : left);
+  // Where the automaton will find a longer token whatever comes, it never goes back to this one.
+  const bool is_left = !has_token || !grammar.lexer.state(version.lex).is_bound_to_accept;
+  if (is_number || is_left) key += text.substr(is_number ? version.token_start : left);
   if (grammar.model && text.find('\n') != std::string_view::npos) key += grammar.model->past(text);
   return key;
 }

@@ -160,6 +160,8 @@ class MaskWalk {
   Id find_after_ending(Id base, Id lexeme);
   Id keep_lexeme(const Version& version, std::string_view text, std::string_view rest,
                  std::vector<Alternative> alternatives);
+  std::string lexed_key(const Version& version, const std::string& before, std::string_view text, int depth = 0);
+  bool is_extra(Stack stack, Symbol symbol) const;
   std::string rest_of(const Version& version, std::string_view text);
   std::vector<Alternative> read_otherwise(const Version& version, Id past, uint32_t begins_at);
   std::string lexeme_key(const Version& version, std::string_view text) const;
