@@ -30,6 +30,11 @@ void ParserPool::give_back(std::unique_ptr<Member> member) {
   if (idle_.size() < kMaxIdle) idle_.push_back(std::move(member));
 }
 
+void ParserPool::forget() {
+  std::lock_guard lock(mutex_);
+  idle_.clear();
+}
+
 Acceptor::Acceptor(std::shared_ptr<ParserPool> pool) : pool_(std::move(pool)), member_(pool_->take()) {
   versions_.push_back(parser().beginning());
 }

@@ -36,6 +36,8 @@ class ParserPool {
   std::unique_ptr<Member> take();
   // Kept for the next text; unless it has grown large, or there are enough.
   void give_back(std::unique_ptr<Member> member);
+  // Keeps none of those that are idle.
+  void forget();
 
  private:
   std::shared_ptr<const Grammar> grammar_;

@@ -222,6 +222,7 @@ void bind(nb::module_& m) {
              const std::vector<uint32_t> words = self.get()->keep();
              return nb::bytes(words.data(), words.size() * sizeof(uint32_t));
            })
+      .def("forget", [](const BoundGrammar& self) { self.pool()->forget(); })
       .def_prop_ro("abi_version", [](const BoundGrammar& self) { return self.get()->language.abi_version(); })
       .def_prop_ro("n_lexer_states", [](const BoundGrammar& self) { return self.get()->lexer.n_states(); })
       .def_prop_ro(

@@ -262,6 +262,7 @@ def _count_leaks(checks: "Checks") -> int:
                 print(f"{checks.language.id}: {case.check}: {why}", flush=True)
                 return 2
         faulthandler.cancel_dump_traceback_later()
+        checks.forget()
         gc.collect()
         counts.append(allocated_bytes())
     n_leaked = counts[3] - counts[2]

@@ -3,6 +3,7 @@
     whole       accepted exactly where tree-sitter's parse has no fault; and then every beginning of it is one, too
     pieces      the same verdict however the text is cut into pieces
     sequence    allowing is what accepting then says; taking back and trying leave no trace
+    mask        all tokens at once have the answers that each gets alone
     matcher     the same of a matcher at a random place, which has one or says why not
     skeleton    there is one of any text at any place, and it is small
 
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
+import numpy as np
 import tree_sitter
 from texts import Texts
 from treefill import _kernels
@@ -32,6 +34,8 @@ MAX_PARSED_BYTES = 30_000
 """Longer ones tree-sitter may take minutes over."""
 MAX_PIECES = 400
 MAX_OPERATIONS = 40
+MAX_TOKEN_PIECES, MAX_TOKEN_BYTES = 60, 40
+MAX_MASKED_BYTES = 3_000
 N_SLOWEST = 3
 MAX_SKELETON_BYTES = 4_000_000
 
@@ -97,6 +101,7 @@ class Checks:
             "whole": self.whole,
             "pieces": self.pieces,
             "sequence": self.sequence,
+            "mask": self.mask,
             "matcher": self.matcher,
             "skeleton": self.skeleton,
         }
@@ -204,6 +209,35 @@ class Checks:
             self.timed("accepts_whole", acceptor.accepts_whole, b""),
             tuple(self.timed("expected", acceptor.expected)),
         )
+
+    def mask(self, text: bytes, random: Random) -> None:
+        """The masks of two places one after the other, of a vocabulary that has pieces of the text."""
+        grammar = random.choice(self.language.grammars)
+        has_policy = random.random() < 0.7
+        pieces = {self.texts_piece(random, text) for _ in range(MAX_TOKEN_PIECES)}
+        tokens = [*(bytes([byte]) for byte in range(256)), *sorted(piece[:MAX_TOKEN_BYTES] for piece in pieces)]
+        vocabulary = _kernels.Vocabulary(tokens, len(tokens) + 3)
+        spelled = _kernels.GrammarVocabulary(self._tables[grammar.name, has_policy], vocabulary)
+        acceptor = self.acceptor(grammar, has_policy)
+        words = np.zeros(vocabulary.n_words, np.uint32)
+        start, end = sorted(random.randint(0, min(len(text), MAX_MASKED_BYTES)) for _ in range(2))
+        for piece in (text[:start], text[start:end]):
+            if not acceptor.accept(piece) or acceptor.gave_up:
+                return
+            is_decided = self.timed("fill_mask", acceptor.fill_mask, spelled, words)
+            self.n["masks"] += 1
+            mask = np.unpackbits(words.view(np.uint8), bitorder="little")
+            require(not mask[len(tokens) :].any(), "a token that is not there is allowed")
+            for token, is_allowed in zip(tokens, mask, strict=False):
+                # Characters of one class are one to a mask; a scanner that remembers them may tell them apart.
+                if token and is_decided and token.isascii():
+                    alone = acceptor.allows(token)
+                    require(acceptor.gave_up or alone == is_allowed, f"{token!r}: alone {alone}, in the mask not")
+
+    def forget(self) -> None:
+        """Let go of what was found out for the next texts."""
+        for each in self._tables.values():
+            each.forget()
 
     def matcher(self, text: bytes, random: Random) -> None:
         """The same of a completion at some place of the text."""

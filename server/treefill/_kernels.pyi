@@ -152,6 +152,8 @@ class Grammar:
         """
     def keep(self) -> bytes:
         """All that was found out about the grammar's lexers, for the next process."""
+    def forget(self) -> None:
+        """Let go of what acceptors have found out for the next ones; it takes some megabytes."""
     @property
     def abi_version(self) -> int: ...
     @property

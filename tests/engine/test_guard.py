@@ -319,7 +319,9 @@ def test_what_must_come_counts_as_what_was_asked_for(limit: int) -> None:
 
 
 def test_what_must_come_ends_where_enough_is_written() -> None:
-    generation = generate(ranked(b"import"), Forcing(b"import", b"if"), should_stop=lambda text: text == "impo")
+    generation = generate(
+        ranked(b"import"), Forcing(b"import", b"if"), should_stop=lambda text: text == "impo"
+    )
 
     assert (generation.text, generation.finish, generation.n_forced) == ("impo", Finish.STOPPED, 2)
 

@@ -6,7 +6,7 @@ comes after them, where the text before them is cut as it would cut it, too (jum
 llguidance have it; their tail of tokens that are held back is measured here instead of being of one length).
 """
 
-from os.path import commonprefix
+from itertools import takewhile
 
 from treefill.engine.api import TokenId, Vocabulary
 
@@ -21,7 +21,8 @@ def certain_tokens(vocabulary: Vocabulary, last: TokenId, forced: bytes) -> list
     except UnicodeDecodeError:
         return []
     readings = [vocabulary.encode(text + ending) for ending in ENDINGS]
-    shared = list(commonprefix(readings))
+    alike = takewhile(lambda tokens: len(set(tokens)) == 1, zip(*readings, strict=False))
+    shared = [tokens[0] for tokens in alike]
     if not shared or shared[0] != last:
         return []
     n_bytes = len(vocabulary.token_bytes(last)) + len(forced)
