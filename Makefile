@@ -102,7 +102,7 @@ masks: setup model
 mask-peers: setup
 	@$(BIN)/python scripts/peers.py masks
 
-# More real files for `treefill eval validity` and `eval grammar`, in build/corpora: SQL and TypeScript. Needs apt and npm.
+# More real files for `treefill eval validity` and `eval grammar`, in build/corpora. Needs apt and npm.
 corpora: setup
 	@$(BIN)/python scripts/corpora.py
 

@@ -1,10 +1,13 @@
 """What every test starts from: no setting or statistics of the user's, and warnings as errors (pyproject.toml)."""
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
 import pytest
+from treefill.syntax.grammars import load
 
 KEPT = {"TREEFILL_CACHE_DIR", "TREEFILL_MODEL_SOURCES"}
 """Where the real model lies and comes from is the caller's to say."""
@@ -23,3 +26,15 @@ def _no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> None:
         del os.environ[name]
     os.environ["TREEFILL_SETTINGS"] = str(Path(tmp_path_factory.mktemp("settings")) / "none.toml")
     os.environ["TREEFILL_STATE_DIR"] = str(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture
+def without_wheel(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes as if a grammar's wheel were not installed, by the name of its module, also where it is loaded already."""
+
+    def remove(module: str) -> None:
+        monkeypatch.setitem(sys.modules, module, None)
+        for name in ("baseline", "check", "dialect", "matcher"):
+            monkeypatch.setattr(f"treefill.syntax.{name}.load", load.__wrapped__)  # type: ignore[attr-defined]
+
+    return remove

@@ -6,6 +6,7 @@
     mask        all tokens at once have the answers that each gets alone
     matcher     the same of a matcher at a random place, which has one or says why not
     skeleton    there is one of any text at any place, and it is small
+    parsed      of a language that is only parsed: its parser lives through it, also with something put in
 
 And of each call, that it comes back in time. Texts that would take tree-sitter's process down go to ours alone.
 """
@@ -22,6 +23,7 @@ import tree_sitter
 from texts import Texts
 from treefill import _kernels
 from treefill.syntax import skeleton
+from treefill.syntax.baseline import Baseline
 from treefill.syntax.grammars import load
 from treefill.syntax.hazards import hazard
 from treefill.syntax.languages import Grammar, language_by_id
@@ -66,7 +68,9 @@ class Checks:
         self._case = Case("", 0, b"")
         self._tables: dict[tuple[str, bool], _kernels.Grammar] = {}
         self.n["real files"] = len(self.texts.files)  # are looked for once, and that takes its time, too
-        for grammar in self.language.grammars:  # their lexers are recovered once, and that takes its time
+        for grammar in (
+            each for each in self.language.grammars if not each.parse_only
+        ):  # their lexers are recovered once, and that takes its time
             self._tables[grammar.name, True] = tables(load(grammar))
             self._tables[grammar.name, False] = _kernels.Grammar(
                 load(grammar).capsule, scanner_model=grammar.scanner_model
@@ -97,6 +101,8 @@ class Checks:
         self._checks()[case.check](case.text, Random(case.seed))
 
     def _checks(self) -> dict[str, Callable[[bytes, Random], None]]:
+        if self.language.grammars[0].parse_only:
+            return {"parsed": self.parsed}
         return {
             "whole": self.whole,
             "pieces": self.pieces,
@@ -298,6 +304,15 @@ class Checks:
         )
         require(n_bytes <= MAX_SKELETON_BYTES + 10 * len(text), f"a skeleton of {n_bytes} bytes")
         self.timed("body_for", found.body_for, text[:40])
+
+    def parsed(self, text: bytes, random: Random) -> None:
+        """As the last word on a suggestion has it parsed, within its time."""
+        document, offset = self._place(text[:MAX_PARSED_BYTES], random)
+        baseline = self.timed("Baseline.of", Baseline.of, document, offset, self.language, "fuzz")
+        if isinstance(baseline, Baseline):
+            self.n["parsed"] += 1
+            piece = self.texts_piece(random, text).decode(errors="replace")
+            self.timed("verdict", baseline.verdict, offset, offset, piece)
 
     def texts_piece(self, random: Random, text: bytes) -> bytes:
         """A few bytes of the text, or of another."""

@@ -7,6 +7,7 @@ from treefill.commands.bench import bench_app
 from treefill.commands.complete import complete_command, explain_command
 from treefill.commands.doctor import doctor_command
 from treefill.commands.evaluate import eval_app
+from treefill.commands.languages import languages_command
 from treefill.commands.model import model_app
 from treefill.commands.serve import core_command, serve_command
 from treefill.commands.settings import settings_command
@@ -29,6 +30,7 @@ cli.add_typer(syntax_app, name="syntax")
 cli.add_typer(model_app, name="model")
 cli.add_typer(eval_app, name="eval")
 cli.add_typer(bench_app, name="bench")
+cli.command("languages")(languages_command)
 cli.command("settings")(settings_command)
 cli.command("stats")(stats_command)
 cli.command("doctor")(doctor_command)

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -197,12 +198,19 @@ def test_what_cannot_be_checked_is_one_sentence(check: Check, arguments: list[st
     assert run.stdout == ""
 
 
-def test_a_grammar_that_is_not_installed_is_named(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tree_sitter_rust", None)
+def test_a_grammar_that_is_not_installed_is_named(check: Check, without_wheel: Callable[[str], None]) -> None:
+    without_wheel("tree_sitter_rust")
     run = check("a.rs", a_rs="fn main() {}\n")
 
     assert run.status == 2
     assert "The grammar rust is not installed" in run.stderr
+
+
+def test_a_grammar_that_is_only_parsed_with_says_so(check: Check) -> None:
+    run = check("a.yaml", a_yaml="a: 1\n")
+
+    assert run.status == 2
+    assert "cannot be asked" in run.stderr
 
 
 def test_a_text_that_is_too_long_is_one_sentence(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The guard of a completion: what it did is told, and why there was none; nothing fails for want of it."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -70,7 +71,10 @@ def test_a_dialect_is_told_by_the_other_open_files_where_the_file_itself_tells_n
         ("a ‸\n", "plaintext", "There is no grammar for plaintext."),
     ],
 )
-def test_where_nobody_stands_guard_it_is_said_why(buffer: str, language: str, reason: str) -> None:
+def test_where_nobody_stands_guard_it_is_said_why(
+    buffer: str, language: str, reason: str, without_wheel: Callable[[str], None]
+) -> None:
+    without_wheel("tree_sitter_go")
     said = answer(buffer, "1", language=language)
 
     assert isinstance(said, Suggestion)
@@ -152,7 +156,8 @@ def test_a_language_is_prepared_once_whoever_asks(monkeypatch: pytest.MonkeyPatc
     assert len(built) <= 1, "it may have been built before this test"
 
 
-def test_preparing_what_cannot_be_prepared() -> None:
+def test_preparing_what_cannot_be_prepared(without_wheel: Callable[[str], None]) -> None:
+    without_wheel("tree_sitter_go")
     prepare("plaintext")
     prepare("no-such-language")
     with pytest.raises(GrammarError, match="not installed"):

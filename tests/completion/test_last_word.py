@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -51,7 +52,8 @@ def test_off_is_off() -> None:
     assert said.explanation.syntax is None
 
 
-def test_a_language_whose_wheel_is_not_installed_is_not_checked() -> None:
+def test_a_language_whose_wheel_is_not_installed_is_not_checked(without_wheel: Callable[[str], None]) -> None:
+    without_wheel("tree_sitter_go")
     finding = finding_of(answer("x := ‸", "1", "go"))
 
     assert finding.unchecked.startswith("The grammar go is not installed")

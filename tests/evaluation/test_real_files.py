@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 from treefill.errors import BadInput
-from treefill.evaluation.real_files import MAX_BYTES, Gathering, Place, gather, places
+from treefill.evaluation import real_files
+from treefill.evaluation.real_files import MAX_BYTES, Gathering, Place, anywhere, gather, names_of, places
+from treefill.syntax.languages import language_by_id
 
 CODE = "".join(f"value_{number} = {number}\n" for number in range(20))
 
@@ -109,12 +111,23 @@ def test_a_place_that_is_not_there_is_passed_over(tmp_path: Path) -> None:
     assert list(python(tmp_path / "missing").documents()) == []
 
 
-def test_a_named_folder_is_looked_through_for_the_names_that_the_language_has(tmp_path: Path) -> None:
+def test_a_named_folder_is_looked_through_for_the_names_that_the_language_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(real_files, "anywhere", lambda names: ())
     write(tmp_path, "a.toml")
     write(tmp_path, "b.py")
     gathering = gather("toml", [tmp_path])
 
     assert names(gathering, tmp_path) == ["a.toml"]
+
+
+def test_a_language_without_places_of_its_own_is_looked_for_anywhere() -> None:
+    patterns = names_of(language_by_id("makefile"))
+
+    assert {"*.mk", "*.MK", "makefile", "Makefile"} <= set(patterns)
+    assert all(place.names == patterns for place in anywhere(patterns))
+    assert gather("makefile").places == anywhere(patterns)
 
 
 def test_a_folder_that_is_not_there_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -7,17 +7,18 @@ from treefill.errors import GrammarError
 from treefill.syntax.grammars import load
 from treefill.syntax.languages import Grammar, language_by_id, languages
 
-BUNDLED = ("c", "cpp", "javascript", "json", "python", "sql", "typescript", "typescriptreact")
+GRAMMARS = [grammar for language in languages().values() for grammar in language.grammars]
 
 
-@pytest.mark.parametrize("language_id", BUNDLED)
-def test_a_bundled_language_is_parsed(language_id: str) -> None:
-    for grammar in language_by_id(language_id).grammars:
-        loaded = load(grammar)
+@pytest.mark.parametrize("grammar", GRAMMARS, ids=lambda grammar: grammar.name)
+def test_every_grammar_is_there_as_it_was_tried(grammar: Grammar) -> None:
+    if grammar.extra:
+        pytest.importorskip(grammar.package.replace("-", "_"))
+    loaded = load(grammar)
 
-        assert loaded.name == grammar.name
-        assert loaded.language.abi_version == grammar.abi
-        assert loaded.note == ""
+    assert loaded.name == grammar.name
+    assert loaded.language.abi_version == grammar.abi
+    assert loaded.note == ""
 
 
 def test_a_grammar_is_loaded_once() -> None:
@@ -37,6 +38,11 @@ def test_a_wheel_that_is_not_installed_is_named_with_the_remedy() -> None:
         GrammarError, match=r"grammar klingon is not installed.*install tree-sitter-klingon==1.0 "
     ):
         load(Grammar("klingon", "tree-sitter-klingon", "1.0", 15))
+
+
+def test_a_wheel_of_an_extra_is_named_by_the_extra() -> None:
+    with pytest.raises(GrammarError, match=r"install treefill\[languages\] beside"):
+        load(Grammar("klingon", "tree-sitter-klingon", "1.0", 15, extra="languages"))
 
 
 def test_a_wheel_with_something_else_in_it_is_named() -> None:

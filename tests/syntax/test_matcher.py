@@ -12,7 +12,7 @@ import pytest
 from treefill.completion.notebook import code_of
 from treefill.errors import GrammarError
 from treefill.syntax import matcher as matcher_module
-from treefill.syntax.languages import language_by_id
+from treefill.syntax.languages import Grammar, language_by_id
 from treefill.syntax.matcher import MAX_BLANK_RUN, MAX_LINE_FEEDS, MAX_WORK_S, Matcher, OutOfReach, matcher_at
 from treefill.text import Document
 
@@ -390,8 +390,10 @@ def test_where_the_grammar_does_not_reach_it_says_why(buffer: str, language: str
 
 
 def test_a_wheel_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(GrammarError, match="The grammar go is not installed"):
-        found_at("x := ‸", "go")
+    klingon = replace(language_by_id("go"), grammars=(Grammar("klingon", "tree-sitter-klingon", "1.0", 15),))
+
+    with pytest.raises(GrammarError, match="The grammar klingon is not installed"):
+        matcher_at("x := ", 5, klingon)
 
 
 @pytest.mark.parametrize("depth", [480, 500, 520, 600])

@@ -2,7 +2,13 @@
 
 import pytest
 from treefill.syntax.languages import language_by_id
-from treefill.syntax.skeleton import MAX_BEGINNING_BYTES, MAX_STATEMENT_BYTES, Skeleton, skeleton_at
+from treefill.syntax.skeleton import (
+    MAX_BEGINNING_BYTES,
+    MAX_STATEMENT_BYTES,
+    Skeleton,
+    is_outside_code,
+    skeleton_at,
+)
 
 
 def skeleton(buffer: str, language: str) -> Skeleton:
@@ -43,6 +49,32 @@ def best(buffer: str, language: str) -> list[str]:
             "int f() {\n  if (a) { b(); }\n  else ‸\n}\n",
             ["int f() {", "\n  if (a) { b(); }\n  else ", "|\n"],
         ),
+        (
+            "go",
+            "package p\n\nfunc f() {\n\tx := g(1,\n\t\t2)\n\ty := ‸\n\tz()\n}\n",
+            ["func f() {", "\n\tx := g(1,\n\t\t2)\n\ty := ", "|"],
+        ),
+        (
+            "go",
+            "var a = []struct {\n\tn int\n}{\n\t{‸},\n}\n",
+            ["var a = []struct {\n\tn int\n}{", "\n\t{", "", "|"],
+        ),
+        ("php", "<p>{'</p><?php if ($a) { f(‸); } ?><p>", ["if ($a) {", " f(", "|);"]),
+        ("php", "<?php f(); ?>\n<b><?= ‸ ?></b>", ["", "|"]),
+        (
+            "ruby",
+            "class A\n  # don't\n  def f(x)\n    g do |y|\n      1\n    end\n    x = ‸\n  end\nend\n",
+            ["class A", "  def f(x)", "    g do |y|\n    end", "    x = ", "|"],
+        ),
+        (
+            "shellscript",
+            "f() {\n  if a; then\n    b\n  else\n    c ‸\n  fi\n}\n",
+            ["f() {", "  if a; then\n:\n  else", "    c ", "|"],
+        ),
+        ("lua", "x = {\n  a = 1,\n  b = ‸\n}\n", ["x = {", "  a = 1,", "  b = ", "|"]),
+        ("html", "<p>a</p><div>\n<br>b <i>c</i> d‸ e\n</div>", ["<div>", " d", "| e"]),
+        ("xml", "<a><b c='1'><!-- <d> --><e ‸/></b></a>", ["<a>", "<b c='1'>", "<e ", "|/>"]),
+        ("toml", "[a]\nb = [\n  1,\n  ‸\n]\nc = 1\n", ["[a]\nb = [\n  1,", "|\n]"]),
         ("sql", "SELECT 1;\nSELECT (a, ‸) FROM t;\nSELECT 2;", ["SELECT 1;\nSELECT (a, ", "|) FROM t;"]),
         ("json", '{"a": {"b": 1, "c": ‸}}', ["{", '"a": {', '"b": 1, "c": ', "|"]),
         ("javascript", "let a = 1;\nf(() => {\n  g(‸);\n});\n", ["\nf(() => {", "\n  g(", "|);\n"]),
@@ -137,3 +169,35 @@ def test_whatever_stands_there_it_has_a_skeleton(buffer: str, language: str) -> 
 
     assert found.statements
     assert found.rests
+
+
+def test_where_a_file_has_other_text_than_code_the_cursor_may_be_outside() -> None:
+    php = language_by_id("php")
+
+    assert skeleton("<p><?= ‸ ?>", "php").prologue == b"<?= "
+    assert skeleton("<?php f(‸", "php").prologue == b"<?php "
+    assert is_outside_code("<p>", 3, php)
+    assert not is_outside_code("<p><?php ", 9, php)
+    assert is_outside_code("<?php ?> ", 9, php)
+    assert not is_outside_code("x", 1, language_by_id("go"))
+
+
+@pytest.mark.parametrize(
+    ("buffer", "lacks_closer"),
+    [
+        ("def f\n  a\n  ‸\nend\n", False),
+        ("def f\n  a\n‸\n\ndef g\nend\n", True),
+        ("class A\n  def f\n    a\n    ‸\nend\n", True),
+        ("class A\n  def f\n    a\n    ‸\n  end\nend\n", False),
+        ("a\n‸\n", False),
+    ],
+)
+def test_a_block_of_words_may_lack_its_end(buffer: str, lacks_closer: bool) -> None:
+    assert bool(skeleton(buffer, "ruby").n_lacking) is lacks_closer
+
+
+def test_what_is_opened_at_the_cursor_may_be_closed_below() -> None:
+    rests = skeleton("def f\n  if ‸\n    a\n  else\n    b\n  end\n  c\nend\n", "ruby").rests
+
+    assert rests[0] == b"\n    a\n  else\n    b\n  end\n"
+    assert rests[-1] == b"\n"

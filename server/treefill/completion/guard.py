@@ -57,6 +57,7 @@ def guard_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded
             situation.language,
             dict(request.grammars).get(situation.language.id),
             texts_in(situation.language, request),
+            dict(request.grammars),
         )
     except GrammarError as error:
         return Guarded(reason=str(error))

@@ -66,7 +66,7 @@ def _checked(
         if not verdict.complaint:
             cut = item.text[len(shorter.text) :]
             return shorter, replace(finding, n_faults_after=verdict.n_faults, cut=cut)
-    sentence = f"What the model wrote is not valid {language.id} here: {whole.complaint}."
+    sentence = f"What the model wrote is not valid {baseline.language.id} here: {whole.complaint}."
     return Drop(Reason.INVALID, sentence), finding
 
 

@@ -72,7 +72,8 @@ class _Masking:
 @cache
 def _grammar_alone(loaded: LoadedGrammar) -> _kernels.Grammar:
     """Without what completions are refused beyond the grammar, and its own scanner asked."""
-    return _kernels.Grammar(loaded.capsule)
+    kept = tables(loaded).keep()  # its lexers are the same
+    return _kernels.Grammar(loaded.capsule, kept=kept)
 
 
 def _loaded(language: str) -> LoadedGrammar:

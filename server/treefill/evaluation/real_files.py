@@ -21,7 +21,7 @@ from types import MappingProxyType
 import treefill
 from treefill.errors import BadInput
 from treefill.syntax.hazards import hazard
-from treefill.syntax.languages import language_by_id
+from treefill.syntax.languages import Language, language_by_id
 from treefill.text import Document, read_document
 
 MIN_BYTES = 200
@@ -113,9 +113,16 @@ def gather(language: str, more: Iterable[Path] = (), seed: int = 0) -> Gathering
     for folder in folders:
         if not folder.is_dir():
             raise BadInput(f"{folder} is not a folder: name one with files to measure on.")
-    names = tuple(f"*{suffix}" for suffix in language_by_id(language).suffixes)
+    names = names_of(language_by_id(language))
     own = tuple(Place(folder, names, NEVER) for folder in folders)
-    return Gathering(language, (*places().get(language, ()), *own), seed)
+    return Gathering(language, (*(places().get(language) or anywhere(names)), *own), seed)
+
+
+def names_of(language: Language) -> tuple[str, ...]:
+    """Patterns of the names of its files."""
+    whole = (each for name in language.filenames for each in (name, name.capitalize()))
+    endings = (f"*{each}" for suffix in language.suffixes for each in (suffix, suffix.upper()))
+    return (*endings, *whole)
 
 
 def why_left_out(document: Document) -> str | None:
@@ -127,6 +134,15 @@ def why_left_out(document: Document) -> str | None:
         return "another language"
     grammars = language_by_id(document.language).grammars
     return "not to be parsed" if any(hazard(document.text, grammar) for grammar in grammars) else None
+
+
+def anywhere(names: tuple[str, ...]) -> tuple[Place, ...]:
+    """Where files of a language are looked for that has no places of its own in the table."""
+    usr, packages = Path("/usr"), Path(sysconfig.get_path("purelib"))
+    # In a checkout the package is server/treefill, two levels below the repository's top.
+    top = Path(treefill.__file__).parents[2]
+    folders = (packages, usr / "share", usr / "lib", usr / "src", top / "build" / "corpora")
+    return tuple(Place(folder, names, NEVER) for folder in (*folders, top / "extension" / "node_modules"))
 
 
 NEVER = (

@@ -11,6 +11,7 @@ from time import perf_counter
 
 from treefill.errors import GrammarError
 from treefill.syntax.dialect import dialect_of
+from treefill.syntax.fences import Fence, fence_at
 from treefill.syntax.grammars import LoadedGrammar, load
 from treefill.syntax.hazards import hazard
 from treefill.syntax.languages import Language
@@ -50,6 +51,8 @@ class Baseline:
     start: int
     """Where that part begins in the document."""
     before: Parsed
+    fence: Fence | None = None
+    """The code is all of a fence's, and the document's places are outside of it."""
     deadline_s: float = field(default_factory=lambda: perf_counter() + TIME_LIMIT_S)
     """By the clock of `time.perf_counter`: later verdicts are unknown."""
 
@@ -72,6 +75,8 @@ class Baseline:
 
         `others` are texts in the same language, which tell the dialect where this one does not.
         """
+        if language.fences:
+            return cls._in_fence(text, offset, language, path, dialects)
         if not language.grammars:
             return f"There is no grammar for {language.id}."
         start, end = window_of(text, offset)
@@ -89,8 +94,25 @@ class Baseline:
             return "It is left unparsed: there was no time for it, or too much in it is wrong."
         return cls(language, grammar, part, start, parsed)
 
+    @classmethod
+    def _in_fence(
+        cls, text: str, offset: int, language: Language, path: str, dialects: dict[str, str] | None
+    ) -> "Baseline | str":
+        fence = fence_at(text, offset, language)
+        if fence is None:
+            return "Prose is free: the cursor is in no fence of a language that is known."
+        # Trees are gone on with by their path, and each fence has its own.
+        found = cls.of(fence.code, fence.offset, fence.language, f"{path}#{fence.start}", dialects)
+        if isinstance(found, cls):
+            found.fence = fence
+        return found
+
     def verdict(self, start: int, end: int, text: str) -> Verdict:
         """What comes of `text` in the place of the document's characters from `start` to `end`."""
+        if self.fence:
+            ended = self.fence.up_to_end(text)
+            text = self.fence.without_margin(text if ended is None else ended)
+            start, end = self.fence.offset, self.fence.offset + end - start
         head, tail = self.text[: start - self.start], self.text[end - self.start :]
         refused = hazard(head + text + tail, self.grammar.grammar)
         if refused:

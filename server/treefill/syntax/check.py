@@ -74,7 +74,9 @@ def grammar_for(language: Language, text: str, wanted: str | None = None) -> Gra
 
 
 def check(text: str, grammar: Grammar, with_policies: bool = True) -> Verdict:
-    """Whether the whole text is accepted. Raises `GrammarError` where the grammar isn't there."""
+    """Whether the whole text is accepted. Raises `GrammarError` where the grammar can't be loaded or asked."""
+    if grammar.parse_only:
+        raise GrammarError(f"The grammar {grammar.name} cannot be asked. {grammar.parse_only}")
     loaded = load(grammar)
     data = encoded(text)
     stop = _first_stop(data, tables(loaded) if with_policies else grammar_alone(loaded))
@@ -94,7 +96,8 @@ def check(text: str, grammar: Grammar, with_policies: bool = True) -> Verdict:
 @cache
 def grammar_alone(loaded: LoadedGrammar) -> _kernels.Grammar:
     """The grammar's tables without what the language forbids beyond them: the parser's own verdict."""
-    return _kernels.Grammar(loaded.capsule, _kernels.Policy(), loaded.grammar.scanner_model)
+    kept = tables(loaded).keep()  # its lexers are the same
+    return _kernels.Grammar(loaded.capsule, _kernels.Policy(), loaded.grammar.scanner_model, kept)
 
 
 def readable(name: str) -> str:

@@ -42,16 +42,15 @@ class LoadedGrammar:
 @once
 def load(grammar: Grammar) -> LoadedGrammar:
     """The grammar's tables. Raises `GrammarError` where its wheel isn't there or can't be read."""
-    module_name = grammar.package.replace("-", "_")
     try:
         import tree_sitter
 
-        capsule: object = getattr(importlib.import_module(module_name), grammar.function)()
+        capsule: object = getattr(importlib.import_module(grammar.module_name), grammar.function)()
         language = tree_sitter.Language(capsule)
     except ImportError as error:
         raise GrammarError(
-            f"The grammar {grammar.name} is not installed ({error.name or module_name}): "
-            f"install {grammar.package}=={grammar.version} beside treefill."
+            f"The grammar {grammar.name} is not installed ({error.name or grammar.module_name}): "
+            f"install {grammar.requirement} beside treefill."
         ) from None
     except (AttributeError, TypeError, ValueError) as error:
         raise GrammarError(

@@ -37,12 +37,20 @@ class Grammar:
     """The one that was tried, and that the others here are known to fit."""
     abi: int
     """Version of the grammar's tables, which the parser library must know."""
+    module: str = ""
+    """What is imported for it; empty: what the package's name says."""
     function: str = "language"
-    """What in the package hands out the tables."""
+    """What in there hands out the tables."""
+    extra: str = ""
+    """The extra of treefill that installs its package; empty where treefill itself does."""
+    parse_only: str = ""
+    """Why it stands no guard while a completion is written and only checks it at last, as one sentence."""
     max_indents: int = 0
     """Its scanner takes no text with more different indentations (`hazards.py`); 0 where it takes any."""
     max_tag_chars: int = 0
     """Its scanner takes no dollar quote with a longer tag, both dollars counted; 0 where it takes any."""
+    has_scanner: bool = True
+    """False where its tables are all there is."""
     scanner_model: str = ""
     """The model in `kernels/syntax/scanners/` that stands for its external scanner; empty: the scanner is asked."""
     refused_pairs: tuple[tuple[str, str], ...] = ()
@@ -54,6 +62,26 @@ class Grammar:
     json_numbers: tuple[str, ...] = ()
     """Tokens that are written as JSON's numbers are, though the grammar takes more."""
 
+    @property
+    def module_name(self) -> str:
+        """What is imported for it."""
+        return self.module or self.package.replace("-", "_")
+
+    @property
+    def requirement(self) -> str:
+        """What pip installs it by."""
+        return f"treefill[{self.extra}]" if self.extra else f"{self.package}=={self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """At how many random places in real files the acceptor was at work (`treefill eval grammar`)."""
+
+    share: float
+    n_places: int
+    n_files: int
+    """Clean files that it read token by token, and refused nothing of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
@@ -63,7 +91,7 @@ class Skeleton:
     """What of the language's writing must be read right: `raw-strings`, `templates`, `regexes`, `dollar-quotes`,
     `directives`, `commands`."""
     separator: str = ";"
-    """After it a statement or an element begins."""
+    r"""After it a statement or an element begins; `\n` where a line's end outside of brackets ends one."""
     has_blocks: bool = True
     """False where a statement is all that a place hangs on, whatever brackets are open."""
     openers: tuple[str, ...] = ("{", "#")
@@ -86,6 +114,17 @@ class Skeleton:
     """Beginnings of lines that the next one goes on."""
     resets: tuple[str, ...] = ()
     """Words that begin a statement even where a bracket was left open."""
+    block_ends: tuple[str, ...] = ()
+    """Words that end a block. Where there are any, blocks are told by their indentation."""
+    islands: tuple[tuple[str, str], ...] = ()
+    """What begins and what ends the code, where the rest of a file is none. The former is read with the code."""
+    elements: str = ""
+    """A regular expression of the tags in a markup: scopes are elements then. Its groups are `close`, `name` and
+    `single`; what has no name is no element, a comment for instance."""
+    void_elements: tuple[str, ...] = ()
+    """Elements that nothing closes."""
+    raw_elements: tuple[str, ...] = ()
+    """Elements whose text is no markup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +150,8 @@ class Language:
     """If any: the line must also begin with one of these words, or with a closing bracket."""
     declarations: tuple[str, ...] = ()
     """Words that begin the next piece of a file, where a block that is being written has ended."""
+    fences: tuple[str, ...] = ()
+    """What begins and ends code of another language that its text holds: three of it or more."""
     statement_end: str = ""
     """What ends a statement that may span lines, where blocks have no other mark."""
     quotes: tuple[str, ...] = ()
@@ -124,6 +165,8 @@ class Language:
     grammars: tuple[Grammar, ...] = ()
     """What texts are parsed with; of several dialects the one to take where nothing else tells comes first."""
     skeleton: Skeleton = Skeleton()
+    reach: Reach | None = None
+    """None where it was not measured."""
 
     @property
     def is_prose(self) -> bool:
@@ -173,6 +216,15 @@ def language_in_editor(language_id: str, path: str | Path) -> Language:
     return named or language_by_name(path) or Language(language_id)
 
 
+def language_named(name: str) -> Language | None:
+    """The language that people call so where they name one beside its code: by any name of its, or a file's ending."""
+    wanted = name.strip().lower()
+    known = languages()
+    return known.get(wanted) or next(
+        (each for each in known.values() if wanted in each.names or f".{wanted}" in each.suffixes), None
+    )
+
+
 def languages(folder: Traversable | None = None) -> Mapping[str, Language]:
     """Every known language by its id; another folder than the package's own is for tests and tools."""
     return _own_languages() if folder is None else _read_languages(folder)
@@ -216,6 +268,8 @@ def _language_from(values: dict[str, Any]) -> Language:
         values["grammars"] = tuple(Grammar(**_frozen(grammar)) for grammar in values["grammars"])
     if "skeleton" in values:
         values["skeleton"] = Skeleton(**_frozen(values["skeleton"]))
+    if "reach" in values:
+        values["reach"] = Reach(**_frozen(values["reach"]))
     if "block_comment" in values:
         pairs = [_strings("block_comment", pair) for pair in values["block_comment"]]
         values["block_comment"] = tuple((begin, end) for begin, end in pairs)

@@ -52,15 +52,21 @@ def grammar_with_lexers(
 
 def _file_of(loaded: LoadedGrammar, folder: Path) -> Path | None:
     """Where that very library's lexers are kept; None where the library is not to be found."""
-    spec = find_spec(loaded.grammar.package.replace("-", "_"))
+    spec = find_spec(loaded.grammar.module_name)
+    origin = Path(spec.origin) if spec and spec.origin else None
     digest = xxhash.xxh3_128()
     try:
-        parts = sorted(Path(spec.origin).parent.glob("_binding*")) if spec and spec.origin else []
+        parts = _libraries(origin) if origin else []
         for part in parts:
             digest.update(part.read_bytes())
     except OSError:
         return None
     return folder / f"{loaded.name}-{digest.hexdigest()}-{FORMAT}.lexers" if parts else None
+
+
+def _libraries(origin: Path) -> list[Path]:
+    """What was compiled of a module: itself, or what lies beside its `__init__.py`."""
+    return sorted(origin.parent.glob("_binding*")) if origin.suffix == ".py" else [origin]
 
 
 def _read(file: Path) -> bytes:

@@ -6,19 +6,21 @@ taken. It answers in microseconds, and where it does not know it allows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from time import thread_time
 from typing import TYPE_CHECKING
 
 from treefill import _kernels
 from treefill.syntax.dialect import dialect_of
+from treefill.syntax.fences import Fence, fence_at, without_margin
 from treefill.syntax.grammars import LoadedGrammar, load
 from treefill.syntax.languages import Grammar, Language, Layout
 from treefill.syntax.lexers import LEXERS, grammar_with_lexers
 from treefill.syntax.once import once
-from treefill.syntax.skeleton import Skeleton, skeleton_at
+from treefill.syntax.skeleton import Skeleton, is_outside_code, skeleton_at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +40,8 @@ MAX_ENDS = 3
 """So many ways to end the innermost scope are tried."""
 MAX_FORCED = 64
 """So many forced bytes are told at once."""
+MAX_BLANKS_READ = 1_000
+"""A statement with a longer run of white space is not read: a compiled scanner may go over all of it at every byte."""
 MAX_LINE_FEEDS = 6
 """Line feeds in a row with nothing but blanks between them."""
 
@@ -60,6 +64,7 @@ class Matcher:
         skeleton: Skeleton,
         rests: tuple[bytes, ...],
         ends: tuple[bytes, ...],
+        fence: Fence | None = None,
     ) -> None:
         self._loaded = loaded
         self._acceptor = acceptor
@@ -67,10 +72,12 @@ class Matcher:
         self._rests = rests
         self._ends = ends
         self._written: list[bytes] = []
+        self._fence = fence
 
     def allows(self, more: bytes) -> bool:
         """Whether `more` may come next."""
-        return self._is_measured(more) and self._acceptor.allows(more)
+        code = self._code_of(more)
+        return self._is_measured(more) and (code is None or self._acceptor.allows(code))
 
     def prepare_masks(self, vocabulary: MaskVocabulary) -> None:
         """Have the grammar read the vocabulary: once a process, 0.4 to 5 s."""
@@ -82,6 +89,11 @@ class Matcher:
         The first one of a vocabulary takes what `prepare_masks` takes.
         """
         words = vocabulary.fill_mask(self._acceptor, tables(self._loaded))
+        if self._fence:
+            marker, is_over = self._fence.marker.encode(), self._code_of(b"") is None
+            words = vocabulary.asked_again(
+                words, lambda token: is_over or _is_about_fence(token, marker), self.allows
+            )
         n_line_feeds, n_blanks = count_run(self._open_run())
         return vocabulary.without_long_runs(words, MAX_LINE_FEEDS - n_line_feeds, MAX_BLANK_RUN - n_blanks)
 
@@ -89,7 +101,7 @@ class Matcher:
         """Take `more`; False where it may not come next, and then nothing was taken."""
         if not self._is_measured(more):
             return False
-        if not self._acceptor.accept(more):
+        if not self._acceptor.accept(self._code_of(more) or b""):
             self._acceptor.rollback(1)
             return False
         self._written.append(more)
@@ -110,6 +122,12 @@ class Matcher:
 
         Where `middle` ends with what the text right of the cursor begins with, it may also stand in its place.
         """
+        if self._fence:
+            written = middle.decode(errors="replace")
+            ended = self._fence.up_to_end(written)
+            if ended is not None:  # what comes after it is prose, and what is right of the cursor, too
+                return self._is_whole(self._fence.without_margin(ended).encode())
+            middle = self._fence.without_margin(written).encode()
         right = self._skeleton.right
         n_again = [n for n in range(1, min(len(right), len(middle), 8) + 1) if middle.endswith(right[:n])]
         # Written again or left out is the same, also where it closes the scope and so is no part of the rest.
@@ -120,8 +138,16 @@ class Matcher:
 
     def forced(self, limit: int = MAX_FORCED) -> bytes:
         """The bytes that must come next, as far as there is but one way on; none where the text may also end."""
+        if self._fence and self._code_of(b"") is None:
+            return b""  # the fence has ended
         forced = self._acceptor.forced(limit)
+        if self._fence and self._fence.margin:
+            forced = forced.partition(b"\n")[0]  # what comes next is a margin
         return forced if forced and self._is_measured(forced) and not self.can_stop() else b""
+
+    def in_fence(self, fence: Fence) -> Matcher:
+        """The same for a document that has the code in a fence. Nothing was accepted yet."""
+        return Matcher(self._loaded, self._acceptor, self._skeleton, self._rests, self._ends, fence)
 
     @property
     def grammar(self) -> str:
@@ -132,6 +158,16 @@ class Matcher:
     def gave_up(self) -> str:
         """Why everything is allowed from here on; empty while the grammar decides."""
         return self._acceptor.gave_up
+
+    def _code_of(self, more: bytes) -> bytes | None:
+        """The part of it that is code: all of it, but for the margin of a fence; None where the fence has ended."""
+        if self._fence is None:
+            return more
+        before = b"".join(self._written)
+        if self._fence.up_to_end((before + more).decode(errors="replace")) is not None:
+            return None
+        n_before = len(_without_margin(before, self._fence))
+        return _without_margin(before + more, self._fence)[n_before:]
 
     def _is_whole(self, text: bytes) -> bool:
         n_back = len(self._written)
@@ -155,24 +191,43 @@ class Matcher:
 
 
 def matcher_at(
-    text: str, offset: int, language: Language, dialect: str | None = None, others: Sequence[str] = ()
+    text: str,
+    offset: int,
+    language: Language,
+    dialect: str | None = None,
+    others: Sequence[str] = (),
+    dialects: Mapping[str, str] | None = None,
 ) -> Matcher | OutOfReach:
     """A matcher for a cursor at `offset`, in code points, of `text`; or why there is none.
 
-    `others` are texts in the same language, which tell the dialect where this one does not.
+    `others` are texts in the same language, which tell the dialect where this one does not; `dialects` has the grammar
+    that is wanted for each language, for code in fences.
     Raises `GrammarError` where a grammar that the language has cannot be loaded.
     """
+    if language.fences:
+        fence = fence_at(text, offset, language)
+        if fence is None:
+            return OutOfReach("Prose is free: the cursor is in no fence of a language that is known.")
+        wanted = (dialects or {}).get(fence.language.id)
+        inside = matcher_at(fence.code, fence.offset, fence.language, wanted)
+        return inside.in_fence(fence) if isinstance(inside, Matcher) else inside
     if not language.grammars:
         return OutOfReach(f"There is no grammar for {language.id}.")
     near = max(0, offset - DIALECT_CHARS)
     part = text[near : offset + DIALECT_CHARS]
     loaded = load(dialect_of(language, part, offset - near, dialect, others))
+    if loaded.grammar.parse_only:
+        return OutOfReach(loaded.grammar.parse_only)
     if language.layout is Layout.INDENTATION and not language.skeleton.fillers:
         return OutOfReach(f"What a place in {language.id} hangs on is not known.")
+    if is_outside_code(text, offset, language):
+        return OutOfReach("The cursor is outside of the code.")
     skeleton = skeleton_at(text, offset, language)
+    if loaded.grammar.has_scanner and not loaded.grammar.scanner_model:
+        skeleton = _without_blanks(skeleton)
     if not skeleton.statements:
         return OutOfReach("The statement that the cursor is in is too long for the grammar.")
-    work = _Work(loaded)
+    work = _Work(loaded, skeleton.prologue)
     try:
         found = _matcher_on(skeleton, work)
     except _Overworked:
@@ -185,8 +240,18 @@ def prepare(language: Language) -> None:
 
     Raises `GrammarError` where it cannot be loaded.
     """
-    if language.grammars:
+    if language.grammars and not language.grammars[0].parse_only:
         tables(load(language.grammars[0]))
+
+
+def _without_blanks(skeleton: Skeleton) -> Skeleton:
+    """Without the readings that have too long a run of white space."""
+    lines = tuple(each for each in skeleton.lines if not _BLANKS.search(each))
+    statements = tuple(each for each in skeleton.statements if not _BLANKS.search(each))
+    return replace(skeleton, statements=statements or lines, lines=lines if statements else ())
+
+
+_BLANKS = re.compile(rb"\s{%d}" % MAX_BLANKS_READ)
 
 
 class _Overworked(Exception):
@@ -198,14 +263,17 @@ class _Work:
     nothing, and other threads do not count.
     """
 
-    def __init__(self, loaded: LoadedGrammar) -> None:
+    def __init__(self, loaded: LoadedGrammar, prologue: bytes = b"") -> None:
         self.loaded = loaded
         self._grammar = tables(loaded)
+        self._prologue = prologue
         self._deadline_s = thread_time() + MAX_WORK_S
 
     def begin(self) -> _kernels.Acceptor:
-        """One that has read nothing."""
-        return _kernels.Acceptor(self._grammar)
+        """One that has read nothing but what every text begins with."""
+        acceptor = _kernels.Acceptor(self._grammar)
+        acceptor.accept(self._prologue)
+        return acceptor
 
     def accepts(self, acceptor: _kernels.Acceptor, more: bytes) -> bool:
         """Whether it takes `more`, in pieces; where not, it is as it was."""
@@ -280,7 +348,7 @@ def _read_scopes(skeleton: Skeleton, work: _Work) -> _Inside:
     ends = skeleton.ends
     outer: list[bytes] = []
     is_guess = False
-    for readings in skeleton.scopes:
+    for number, readings in enumerate(skeleton.scopes):
         taken = next((reading for reading in readings if work.accepts(acceptor, reading)), None)
         if taken is None:
             # The scopes round it make no sense of this one: it begins a text of its own.
@@ -289,9 +357,10 @@ def _read_scopes(skeleton: Skeleton, work: _Work) -> _Inside:
                 is_guess = True
                 continue
         is_guess = is_guess or taken is None or taken in skeleton.stand_ins
-        if skeleton.closers and ends:
-            outer.append(ends[0])
-            tried = (closer + ends[0] for closer in skeleton.closers)
+        closers = skeleton.own_closers[number] if skeleton.own_closers else skeleton.closers
+        if closers and ends:
+            outer += [ends[0]] * any(closers)
+            tried = (closer + ends[0] for closer in closers)
             ends = tuple(islice((end for end in tried if work.is_whole(acceptor, end)), MAX_ENDS))
     lacking = outer[::-1][: skeleton.n_lacking]
     return _Inside(acceptor, (*ends, *lacking) if ends else ends, is_guess)
@@ -320,6 +389,19 @@ def count_run(run: bytes) -> tuple[int, int]:
     """
     n_line_feeds = run.count(b"\n")
     return n_line_feeds, len(run) - n_line_feeds - run.count(b"\r")
+
+
+def _is_about_fence(token: bytes, marker: bytes) -> bool:
+    """True where more than code is in it: a line's margin, or what ends the fence."""
+    return b"\n" in token or token[:1] in (b" ", b"\t") or marker in token
+
+
+def _without_margin(written: bytes, fence: Fence) -> bytes:
+    """Bytes that may end in half a character, which is no blank."""
+    before = fence.before.encode(errors="replace")
+    n_before = len(without_margin(fence.before, fence.margin).encode(errors="replace"))
+    text = (before + written).decode(errors="surrogateescape")
+    return without_margin(text, fence.margin).encode(errors="surrogateescape")[n_before:]
 
 
 @once

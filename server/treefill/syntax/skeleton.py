@@ -13,11 +13,12 @@ errors elsewhere, and no longer in a long file than in a short one.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from treefill import _kernels
+from treefill.syntax.elements import read_elements
 from treefill.syntax.languages import Language, Layout
 from treefill.syntax.parse import encoded
 
@@ -65,6 +66,10 @@ class Skeleton:
     """What may end the text after the rest, where nothing closes a scope."""
     filler: bytes = b""
     """A statement that says nothing, where a block without one is an error."""
+    own_closers: tuple[tuple[bytes, ...], ...] = ()
+    """What may end each scope, where that is known of each."""
+    prologue: bytes = b""
+    """What every text begins with, the scopes' own texts, too."""
 
     def body_for(self, middle: bytes) -> bytes:
         """The body that a block wants which `middle` begins at the end of its line; empty where it begins none."""
@@ -79,6 +84,12 @@ def skeleton_at(text: str, offset: int, language: Language) -> Skeleton:
     begin = _line_start(text, max(0, offset - LOOK_BACK_CHARS), offset)
     before = encoded(text[begin:offset])
     after = encoded(text[offset : offset + LOOK_AHEAD_CHARS])
+    if language.skeleton.islands:
+        return _on_island(before, after, language, offset + LOOK_AHEAD_CHARS >= len(text))
+    if language.skeleton.elements:
+        return _by_elements(before, after, language)
+    if language.skeleton.block_ends:
+        return _by_words(before, after + b"\n", language)
     if language.layout is Layout.INDENTATION:
         is_all = offset + LOOK_AHEAD_CHARS >= len(text)
         lacks_line_end = is_all and not after.endswith(b"\n")  # a line that the file's end ends is one, too
@@ -87,12 +98,39 @@ def skeleton_at(text: str, offset: int, language: Language) -> Skeleton:
     return _by_brackets(before, after, language, is_all)
 
 
+def is_outside_code(text: str, offset: int, language: Language) -> bool:
+    """True where the cursor is in what is no code of a language that has other text in its files, too."""
+    if not language.skeleton.islands:
+        return False
+    begin = max(0, offset - LOOK_BACK_CHARS)
+    return _island_begin(encoded(text[begin:offset]), language) is None
+
+
 def _line_start(text: str, at: int, limit: int) -> int:
     """The first line start at or after `at`, the limit where none comes before it."""
     if at == 0:
         return 0
     line_feed = text.find("\n", at - 1, limit)
     return limit if line_feed < 0 else line_feed + 1
+
+
+def _on_island(before: bytes, after: bytes, language: Language, has_end: bool) -> Skeleton:
+    """What begins the code is read first, and what ends it comes no more."""
+    found = _island_begin(before, language)
+    if found is None:
+        return Skeleton((), (), ())
+    at, begin, end = found
+    code = before[at + len(begin) :]
+    skeleton = _by_brackets(code, after.partition(end)[0], language, has_end or end in after)
+    ends = (end,) if end in after else (b"",)
+    return replace(skeleton, ends=ends, prologue=begin + b" ")
+
+
+def _island_begin(before: bytes, language: Language) -> tuple[int, bytes, bytes] | None:
+    """Where the code begins that the text ends in, what begins it and what ends it; None where it ends in no code."""
+    islands = [(begin.encode(), end.encode()) for begin, end in language.skeleton.islands]
+    at, begin, end = max((before.rfind(begin), begin, end) for begin, end in islands)
+    return None if at < 0 or end in before[at:] else (at, begin, end)
 
 
 def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) -> Skeleton:
@@ -111,7 +149,7 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
         else (*_readings(_beginnings(outer, inner, before, language), language), *stand_ins)
         for outer, inner in pairwise(scopes)
     )
-    starts = _statement_starts(scopes[-1], before, language)
+    starts = _statement_starts(scopes[-1], before, at, language)
     statements = _readings(_statements(starts, before, language), language)
     lines = _readings(_own_line(before, starts[-1]), language)
     whole = before[starts[-1] :] + after
@@ -120,6 +158,9 @@ def _by_brackets(before: bytes, after: bytes, language: Language, is_all: bool) 
     openers = "".join(known.openers).replace("#", "")
     n_surplus = _kernels.n_closed_scopes(whole, 0, rules, openers) - n_open if is_all and openers else 0
     ends = [_kernels.statement_end(whole, 0, at_rest, n_closers, rules) for n_closers in range(N_REST_SCOPES)]
+    if known.separator == "\n":
+        line_end = _kernels.logical_line_end(whole + b"\n", at_rest, rules, _layout_words(language))
+        ends = [min(line_end, len(whole)), *ends] if at_rest <= line_end < ends[0] else ends
     # A bracket within the statement may be opened at the cursor; a scope only where more are closed than are open.
     ends = [
         end
@@ -149,7 +190,8 @@ def _beginnings(
     """The inner scope's beginning from the outer one's last statements on, the nearest first; then from other places
     where its statement may begin.
     """
-    starts = [start for start in _statement_starts(outer, before, language) if start <= inner.opened_at]
+    starts = _statement_starts(outer, before, inner.opened_at, language)
+    starts = [start for start in starts if start <= inner.opened_at]
     near = [start for start in starts if inner.body - start <= MAX_BEGINNING_BYTES]
     last = [start for start in starts[-1:] if inner.body - start <= MAX_LONG_BYTES]
     for start in reversed(near[-N_STARTS:] or last):
@@ -248,20 +290,46 @@ def _continued(
             yield whole.encode() + beginning
 
 
-def _statement_starts(scope: _kernels.Scope, before: bytes, language: Language) -> list[int]:
-    """Where statements begin in the scope: not at a word that goes on the one before."""
+def _statement_starts(scope: _kernels.Scope, before: bytes, at: int, language: Language) -> list[int]:
+    """Where statements begin in the scope that `at` is in: not at a word that goes on the one before."""
     goes_on = _going_on(language)
+    has_lines = language.skeleton.separator == "\n"
+    starts = [start for start in scope.starts if not has_lines or _ends_line(before, start, scope)]
+    starts = starts or scope.starts[:1]
+    if has_lines:
+        starts = sorted({*starts, *_line_starts(before[:at], starts[-1], language)})
     if goes_on is None:
-        return scope.starts
-    starts = [start for start in scope.starts if start == scope.body or not goes_on.match(before, start)]
-    return starts or scope.starts[:1]  # only so many are known
+        return starts
+    known = [start for start in starts if start == scope.body or not goes_on.match(before, start)]
+    return known or starts[:1]  # only so many are known
+
+
+def _ends_line(before: bytes, start: int, scope: _kernels.Scope) -> bool:
+    """True where a line ends before `start`, or a scope begins there."""
+    return start == scope.body or before[start:].lstrip(b" \t\r")[:1] in (b"\n", b"")
+
+
+def _line_starts(before: bytes, start: int, language: Language) -> list[int]:
+    """Where logical lines begin that begin a statement, after `start`, where one does: the latest ones."""
+    rules, words = _rules(language), _layout_words(language)
+    end = max(0, len(before) - start - MAX_STATEMENTS_BYTES)
+    found: list[int] = []
+    while end := _kernels.logical_line_end(before[start:], end, rules, words):
+        start, end = start + end, 0
+        found.append(start)
+    return found
 
 
 @cache
 def _going_on(language: Language) -> re.Pattern[bytes] | None:
-    """What begins with a word that goes on a statement."""
-    words = map(re.escape, language.skeleton.continuations)
-    return re.compile(rf"\s*(?:{'|'.join(words)})\b".encode()) if language.skeleton.continuations else None
+    """What begins with a word or sign that goes on a statement."""
+    return _any_of(language.skeleton.continuations)
+
+
+def _any_of(words: tuple[str, ...]) -> re.Pattern[bytes] | None:
+    """Finds any of the words, or signs, at a line's beginning."""
+    each = (re.escape(word) + (r"\b" if word[-1].isalnum() else "") for word in words)
+    return re.compile(rf"\s*(?:{'|'.join(each)})".encode()) if words else None
 
 
 def _readings(texts: Iterable[bytes], language: Language) -> list[bytes]:
@@ -271,6 +339,135 @@ def _readings(texts: Iterable[bytes], language: Language) -> list[bytes]:
         return own
     noise = re.compile(language.skeleton.noise.encode())
     return list(dict.fromkeys([*own, *(noise.sub(b" ", text) for text in own)]))
+
+
+def _by_words(before: bytes, after: bytes, language: Language) -> Skeleton:
+    """Blocks that words end: `if … end`. What is open is told by indentation, as people read it."""
+    known = language.skeleton
+    rules, words = _rules(language), _layout_words(language)
+    found = _kernels.layout(_lines_alone(before, language), 0, len(before), rules, words)
+    statement = before[found.current :]
+    indent = _width(statement)
+    fillers = [filler.encode() + b"\n" for filler in known.fillers[:1]]
+    stand_ins = tuple(stand_in.encode() for stand_in in known.stand_ins)
+    known_closers = tuple(closer.encode() for closer in known.closers)
+    scopes: list[tuple[bytes, ...]] = []
+    closers: list[tuple[bytes, ...]] = []
+    n_open_columns = -1
+    for lines, deeper in zip_longest(found.levels, found.levels[1:]):
+        parts = [before[line.start : line.end] + b"\n" for line in lines]
+        bodies = [fillers if line.has_block and line is not lines[-1] else [] for line in lines]
+        own = b"".join(text for part, body in zip(parts, bodies, strict=True) for text in (part, *body))
+        columns = _width(parts[-1])
+        is_open = deeper is not None or columns < indent
+        n_open_columns = columns if is_open else n_open_columns
+        neutral = (parts[-1], *(each + parts[-1] for each in stand_ins), *stand_ins) if is_open else (b"",)
+        closers.append(known_closers if is_open else (b"",))
+        scopes.append(tuple(dict.fromkeys([own, *neutral])) if len(own) <= MAX_BEGINNING_BYTES else neutral)
+    line = before[before.rfind(b"\n") + 1 :]
+    readings, own_lines = _split_off(statement, line)
+    right = after.partition(b"\n")[0]
+    clean = _lines_alone(statement + after, language)
+    line_end = _kernels.logical_line_end(clean, len(statement) + len(right), rules, words) - len(statement)
+    ends = dict.fromkeys([max(line_end, len(right) + 1), len(right) + 1])
+    block = _block_end(after, next(iter(ends)), indent, language)
+    rests = tuple(after[:end] for end in dict.fromkeys([block, *ends]) if end <= MAX_REST_BYTES)
+    below = after[_block_end(after, len(right) + 1, n_open_columns, language, is_inside=True) :]
+    lacks_closer = n_open_columns >= 0 and not _is_end_at(below, n_open_columns, language)
+    return Skeleton(
+        tuple(scopes),
+        readings,
+        rests or (right,),
+        own_lines,
+        right=right,
+        is_cut=block > MAX_REST_BYTES,
+        n_lacking=int(lacks_closer),
+        stand_ins=stand_ins,
+        own_closers=tuple(closers),
+    )
+
+
+def _block_end(after: bytes, at: int, columns: int, language: Language, is_inside: bool = False) -> int:
+    """Where the block ends that a line of this indentation begins, `at` if it begins none: after its last line, or
+    after that of its body alone.
+    """
+    end = at
+    while at < len(after):
+        line_end = after.find(b"\n", at) + 1 or len(after)
+        line = after[at:line_end]
+        is_its_own = not is_inside and _is_end_at(line, columns, language)
+        if line.strip() and _width(line) <= columns and not is_its_own:
+            break
+        at = line_end
+        end = at if line.strip() else end
+    return end
+
+
+def _is_end_at(line: bytes, columns: int, language: Language) -> bool:
+    """True where the text begins with a line of that indentation that ends or goes on a block."""
+    goes_on = _any_of((*language.skeleton.block_ends, *language.skeleton.continuations))
+    line = line.lstrip(b"\r\n")
+    return goes_on is not None and _width(line) == columns and goes_on.match(line) is not None
+
+
+def _width(line: bytes) -> int:
+    """Columns of its indentation."""
+    return len(line[: len(line) - len(line.lstrip(b" \t"))].expandtabs(8))
+
+
+def _lines_alone(text: bytes, language: Language) -> bytes:
+    """The text without what joins lines or hides them: brackets that open, whose lines are indented, too; and comments
+    that are lines of their own, in which no quote is one. As long as it was.
+    """
+    pattern = _comment_lines(language)
+    text = pattern.sub(lambda found: b" " * len(found[0]), text) if pattern else text
+    return text.translate(_WITHOUT_OPENERS)
+
+
+_WITHOUT_OPENERS = bytes.maketrans(b"([{", b"___")
+
+
+@cache
+def _comment_lines(language: Language) -> re.Pattern[bytes] | None:
+    if not language.line_comment:
+        return None
+    comments = "|".join(map(re.escape, language.line_comment))
+    blocks = "".join(rf"(?!{re.escape(begin)})" for begin, _ in language.block_comment)
+    return re.compile(rf"^[ \t]*+{blocks}(?:{comments})[^\n]*".encode(), re.MULTILINE)
+
+
+def _by_elements(before: bytes, after: bytes, language: Language) -> Skeleton:
+    """The tags of the elements that are open, and the text or tag that the cursor is in."""
+    known = language.skeleton
+    read = read_elements(before, known)
+    scopes = tuple(
+        (before[element.start : element.body], b"<" + element.name + b">") for element in read.elements
+    )
+    names = [element.name for element in read.elements]
+    statement = before[read.last :]
+    right = after.partition(b"\n")[0]
+    below = read_elements(statement + after, known)
+    ends = [at - len(statement) for _, at in below.closed[:N_REST_SCOPES]]
+    rests = [after[:end] for end in ends or [len(after)] if 0 <= end <= MAX_REST_BYTES]
+    is_in_tag = b"<" in statement
+    readings, own_lines = _split_off(statement, before[before.rfind(b"\n") + 1 :])
+    return Skeleton(
+        scopes,
+        readings,
+        tuple(rests) or (right,),
+        own_lines,
+        right=right,
+        own_closers=tuple((b"</" + name + b">", b"") for name in names),
+        is_cut=not rests and is_in_tag,
+        n_lacking=max(0, len(names) - len(below.closed)),
+    )
+
+
+def _split_off(statement: bytes, line: bytes) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """The statement's reading, and that of its line alone; the former is none where it is too long."""
+    is_short = len(statement) <= MAX_STATEMENT_BYTES
+    lines = (line,) if line != statement and len(line) <= MAX_STATEMENT_BYTES else ()
+    return ((statement,), lines) if is_short else (lines, ())
 
 
 def _by_layout(before: bytes, after: bytes, language: Language) -> Skeleton:
@@ -396,12 +593,14 @@ def _following(below: bytes, language: Language) -> bytes:
 def _rules(language: Language) -> _kernels.LexicalRules:
     known = language.skeleton
     rules = _kernels.LexicalRules()
-    rules.line_comments = list(language.line_comment)
+    # Where words end blocks, shells' habits are common: `$#` and `${#a}` begin no comment.
+    comments = language.line_comment
+    rules.line_comments = [f" {each}" for each in comments] if known.block_ends else list(comments)
     rules.block_comments = list(language.block_comment)
     rules.quotes = "".join(language.quotes)
     rules.long_quotes = list(language.long_quotes)
     rules.escape = language.escape
-    rules.separator = known.separator
+    rules.separator = ";" if known.separator == "\n" else known.separator
     rules.has_blocks = known.has_blocks
     rules.has_raw_strings = "raw-strings" in known.features
     rules.has_templates = "templates" in known.features
@@ -415,7 +614,7 @@ def _rules(language: Language) -> _kernels.LexicalRules:
 @cache
 def _layout_words(language: Language) -> _kernels.LayoutWords:
     words = _kernels.LayoutWords()
-    words.continuations = list(language.skeleton.continuations)
+    words.continuations = [*language.skeleton.continuations, *language.skeleton.block_ends]
     words.prefixes = list(language.skeleton.prefixes)
     words.resets = list(language.skeleton.resets)
     return words

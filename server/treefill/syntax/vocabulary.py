@@ -8,6 +8,7 @@ Nothing here knows a tokenizer: tokens are bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -73,6 +74,20 @@ class MaskVocabulary:
     ) -> NDArray[np.uint32]:
         """The mask without the tokens that begin with more line feeds or more blanks than these: `[n_words]`."""
         return self._runs.taken_off(words, n_line_feeds, n_blanks)
+
+    def asked_again(
+        self, words: NDArray[np.uint32], of: Callable[[bytes], bool], allows: Callable[[bytes], bool]
+    ) -> NDArray[np.uint32]:
+        """The mask with the tokens that `of` chooses as `allows` says: `[n_words]`. Each of them is asked about."""
+        asked = words.copy()
+        for number, token in enumerate(self.spelled):
+            if token and of(token):
+                bit = np.uint32(1 << number % _BITS)
+                is_allowed = allows(token)
+                asked[number // _BITS] = (
+                    asked[number // _BITS] | bit if is_allowed else asked[number // _BITS] & ~bit
+                )
+        return asked
 
     def _for_grammar(self, grammar: _kernels.Grammar) -> _kernels.GrammarVocabulary:
         try:
