@@ -221,7 +221,10 @@ class Checks:
         grammar = random.choice(self.language.grammars)
         has_policy = random.random() < 0.7
         pieces = {self.texts_piece(random, text) for _ in range(MAX_TOKEN_PIECES)}
-        tokens = [*(bytes([byte]) for byte in range(256)), *sorted(piece[:MAX_TOKEN_BYTES] for piece in pieces)]
+        tokens = [
+            *(bytes([byte]) for byte in range(256)),
+            *sorted(piece[:MAX_TOKEN_BYTES] for piece in pieces),
+        ]
         vocabulary = _kernels.Vocabulary(tokens, len(tokens) + 3)
         spelled = _kernels.GrammarVocabulary(self._tables[grammar.name, has_policy], vocabulary)
         acceptor = self.acceptor(grammar, has_policy)
@@ -238,7 +241,9 @@ class Checks:
                 # Characters of one class are one to a mask; a scanner that remembers them may tell them apart.
                 if token and is_decided and token.isascii():
                     alone = acceptor.allows(token)
-                    require(acceptor.gave_up or alone == is_allowed, f"{token!r}: alone {alone}, in the mask not")
+                    require(
+                        acceptor.gave_up or alone == is_allowed, f"{token!r}: alone {alone}, in the mask not"
+                    )
 
     def forget(self) -> None:
         """Let go of what was found out for the next texts."""
