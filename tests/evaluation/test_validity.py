@@ -111,6 +111,16 @@ def test_the_prompt_is_evaluated_before_the_arms_are_timed() -> None:
     assert engine.requests[0].prompt_ids == engine.requests[1].prompt_ids
 
 
+def test_arms_without_a_guard_decode_one_text() -> None:
+    engine = ScriptedEngine("f(1) = = 2\n")
+    off, parse, full = ask_everywhere([(at("x = █\n"), Mode.LINE)], ["off", "parse", "full"], engine)
+
+    assert len(engine.requests) == 3, "the prompt, without a guard, with one"
+    assert (off.text, off.added_errors) == ("f(1) = = 2", 1)
+    assert (parse.text, parse.n_new_tokens) == ("f(1)", off.n_new_tokens)
+    assert full.added_errors == 0
+
+
 def test_rows_that_are_done_are_not_made_again() -> None:
     positions = [(at(f"{name} = █\n"), mode) for name in "abc" for mode in (Mode.LINE, Mode.BLOCK)]
     everything = list(ask_everywhere(positions, ["off"], ScriptedEngine("1\n")))
