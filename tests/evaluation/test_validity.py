@@ -112,12 +112,12 @@ def test_the_prompt_is_evaluated_before_the_arms_are_timed() -> None:
 
 
 def test_arms_without_a_guard_decode_one_text() -> None:
-    engine = ScriptedEngine("f(1) = = 2\n")
-    off, parse, full = ask_everywhere([(at("x = █\n"), Mode.LINE)], ["off", "parse", "full"], engine)
+    engine = ScriptedEngine(" + = 2\n")
+    off, parse, full = ask_everywhere([(at("x = 1█\n"), Mode.LINE)], ["off", "parse", "full"], engine)
 
     assert len(engine.requests) == 3, "the prompt, without a guard, with one"
-    assert (off.text, off.added_errors) == ("f(1) = = 2", 1)
-    assert (parse.text, parse.n_new_tokens) == ("f(1)", off.n_new_tokens)
+    assert (off.text, off.added_errors) == (" + = 2", 1)
+    assert (parse.n_new_tokens, parse.added_errors) == (off.n_new_tokens, 0)
     assert full.added_errors == 0
 
 
