@@ -472,7 +472,7 @@ void LexerTables::find_bound_to_accept() {
   for (size_t number = 0; number < states_.size(); ++number) {
     State& state = states_[number];
     const bool goes_on =
-        std::none_of(state.next.begin(), state.next.end(), [](LexState next) { return next == kDead; });
+        std::none_of(state.next.begin() + 1, state.next.end(), [](LexState next) { return next == kDead; });
     state.is_bound_to_accept = goes_on && state.accepted == kNoSymbol;
     if (state.is_bound_to_accept) candidates.push_back(static_cast<LexState>(number));
   }
