@@ -38,6 +38,7 @@ class Reader : public TSLexer {
 
   bool saw_end() const { return saw_end_; }
   bool asked_for_column() const { return asked_for_column_; }
+  uint64_t n_read() const { return n_read_; }
   uint32_t token_end() const { return end_ == kUnmarked ? at_ : end_; }
 
  private:
@@ -45,6 +46,7 @@ class Reader : public TSLexer {
 
   void on_advance(bool) {
     if (at_ >= text_.size() || is_cut_) return;
+    n_read_ += length_;
     at_ += length_;
     look();
   }
@@ -80,6 +82,7 @@ class Reader : public TSLexer {
   bool is_cut_ = false;  // the text ends inside the character that comes next
   bool saw_end_ = false;
   bool asked_for_column_ = false;
+  uint64_t n_read_ = 0;
 };
 
 }  // namespace
@@ -112,6 +115,7 @@ ExternalScanner::Answer ExternalScanner::scan(const Question& question, std::str
   }
   const Reply reply = ask(valid, memory, text, question.position, question.is_whole);
   answer.is_undecided = answer.may_decline = reply.is_undecided;
+  answer.n_read = reply.n_read;
   for (uint32_t token = 0; reply.is_undecided && token < language_.external_token_count(); ++token)
     if (valid[token]) answer.possible |= ExternalSet{1} << token;
   return with_token(answer, question, reply.found, reply.token, reply.end, reply.memory);
@@ -157,6 +161,7 @@ ExternalScanner::Reply ExternalScanner::ask(const bool* valid, std::string_view 
   Reply reply;
   reply.found = scanner.scan(payload_, &reader, valid);
   asks_for_column_ |= reader.asked_for_column();
+  reply.n_read = reader.n_read();
   reply.is_undecided = reader.saw_end() && !is_whole;
   if (reply.is_undecided || !reply.found) return reply;
   reply.token = static_cast<uint8_t>(reader.result_symbol);

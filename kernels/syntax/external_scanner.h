@@ -49,7 +49,7 @@ class ExternalScanner {
     Symbol symbol = kNoSymbol;
     uint32_t end = 0;
     ScannerState state = kFresh;
-    uint64_t n_read = 0;  // bytes that were looked at, by a model
+    uint64_t n_read = 0;  // bytes that were looked at
   };
   Answer scan(const Question& question, std::string_view text);
 
@@ -65,6 +65,7 @@ class ExternalScanner {
     uint8_t token = 0;   // place in the scanner's enum
     uint32_t end = 0;    // where the token ends, in bytes of `text`
     std::string memory;  // what the scanner wrote after it
+    uint64_t n_read = 0;
   };
   // The same with any set of tokens and any memory.
   Reply ask(const bool* valid, std::string_view memory, std::string_view text, uint32_t position, bool is_whole);
