@@ -6,10 +6,12 @@
 // thousand times. What is forgotten of a text, and why that is sound:
 //
 // - Of an open lexeme only the automaton's states count (its own and the keywords'), and what lies behind the longest
-//   token so far, which will be read again. Where a conflict may send the parser back to read the lexeme in another
-//   way, all of it is kept.
-// - Of a text that the external scanner has not decided, what its model says is enough (`ScannerModel::Answer::rest`);
-//   a scanner without a model gets all of it.
+//   token so far, which may be read again. Where a conflict may send the parser back to read the lexeme in another
+//   way, what it is in that way is followed beside it.
+// - Of a lexeme that has ended only its token counts.
+// - Of a text that the external scanner has not decided, what its model says is enough (`ScannerModel::Rest`); a
+// scanner
+//   without a model gets all of it.
 // - Of what lies before the open lexeme nothing, but for models that look at the indentation of lines before, and
 //   scanners that ask for their column.
 
@@ -42,9 +44,9 @@ class MaskWalk {
   struct Counts {
     uint64_t n_nodes = 0;    // of the tries that were looked at
     uint64_t n_steps = 0;    // where letters led from numbers for the first time
-    uint64_t n_parsed = 0;   // of them by the parser
-    uint64_t n_raw = 0;      // texts that had to be kept whole
-    uint64_t n_configs = 0;  // numbers
+    uint64_t n_parsed = 0;   // times that the parser was asked
+    uint64_t n_raw = 0;      // texts that are a scanner's to decide
+    uint64_t n_configs = 0;  // numbers, those of earlier masks among them
   };
   const Counts& counts() const { return counts_; }
 
