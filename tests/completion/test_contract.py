@@ -1,6 +1,6 @@
 """Whatever the model writes, wherever the cursor stands: the contract is kept, or there is a reason."""
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from treefill.completion import CompletionRequest, Declined, Mode, complete
 from treefill.completion.scan import OPENERS, scan
@@ -45,10 +45,14 @@ PIECES = (
     ),
 )
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
-LANGUAGES = st.sampled_from(["python", "cpp", "sql", "javascript", "rust", "json", "html", "yaml", "unknown"])
+LANGUAGES = st.sampled_from(
+    ["python", "cpp", "sql", "javascript", "rust", "json", "html", "yaml", "markdown", "unknown"]
+)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@example(left="(", right="", said="\ud83d\n", language="python", mode=Mode.AUTO, n_step=1)
+@example(left="```python\n(", right="", said="\ud83d\n", language="markdown", mode=Mode.AUTO, n_step=1)
 @given(
     left=TEXTS,
     right=TEXTS,

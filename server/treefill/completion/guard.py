@@ -71,7 +71,7 @@ def guard_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded
 
     @lru_cache(maxsize=N_REMEMBERED_ENDS)
     def may_end(text: str) -> bool:
-        return found.may_end(text.encode())
+        return found.may_end(text.encode(errors="replace"))  # half a character is no text
 
     return Guarded(found, may_end=may_end)
 
