@@ -212,8 +212,8 @@ class Acceptor:
         """
     @property
     def mask_counts(self) -> tuple[int, int, int, int, int]:
-        """Of the last mask: nodes of the trie that were looked at, steps found out, times that the parser was asked, texts
-        that are a scanner's to decide, and how many numbers for texts there are by now.
+        """Of the last mask: nodes of the trie that were looked at, steps found out, times that the parser was asked,
+        texts that are a scanner's to decide, and how many numbers for texts there are by now.
         """
     @property
     def is_alive(self) -> bool: ...
