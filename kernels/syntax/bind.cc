@@ -240,6 +240,7 @@ void bind(nb::module_& m) {
             std::vector<std::string> bytes;
             bytes.reserve(tokens.size());
             for (nb::handle token : tokens) {
+              if (!nb::isinstance<nb::bytes>(token)) throw nb::type_error("The tokens of a vocabulary are bytes.");
               const auto each = nb::cast<nb::bytes>(token);
               bytes.emplace_back(each.c_str(), each.size());
             }
@@ -306,7 +307,7 @@ void bind(nb::module_& m) {
             nb::gil_scoped_release no_gil;
             return self.get().fill_mask(vocabulary.spelled, bits);
           },
-          "vocabulary"_a, "words"_a)
+          "vocabulary"_a, "words"_a.noconvert())  // a converted copy would be written in vain
       .def_prop_ro("mask_counts",
                    [](BoundAcceptor& self) {
                      const auto counts = self.get().mask_counts();

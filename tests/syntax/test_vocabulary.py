@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from treefill import _kernels
 from treefill.errors import GrammarError
 from treefill.syntax.grammars import load
 from treefill.syntax.languages import language_by_id
@@ -150,3 +151,63 @@ def test_a_vocabulary_that_has_no_masks_is_one_sentence(
 ) -> None:
     with pytest.raises(GrammarError, match=sentence):
         MaskVocabulary(Words(*tokens), n_logits)
+
+
+GRAMMAR, OTHER = (tables(load(language_by_id(name).grammars[0])) for name in ("json", "c"))
+SPELLED = _kernels.GrammarVocabulary(GRAMMAR, _kernels.Vocabulary([b"a", b"["], 2))
+
+
+@pytest.mark.parametrize(
+    ("grammar", "words", "kind", "sentence"),
+    [
+        (OTHER, np.zeros(1, np.uint32), ValueError, "spelled for another grammar"),
+        (GRAMMAR, np.zeros(2, np.uint32), ValueError, "has 2 words, not 1"),
+        (GRAMMAR, np.zeros(1, np.int64), TypeError, "dtype=uint32"),
+        (GRAMMAR, np.zeros((1, 1), np.uint32), TypeError, "dtype=uint32"),
+    ],
+)
+def test_a_mask_that_would_be_written_in_vain_is_refused(
+    grammar: _kernels.Grammar, words: np.ndarray, kind: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(kind, match=sentence):
+        _kernels.Acceptor(grammar).fill_mask(SPELLED, words)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "n_logits", "kind", "sentence"),
+    [
+        (["a"], 1, TypeError, "are bytes"),
+        ([b"a" * 300], 1, ValueError, "300 bytes; 255 are the most"),
+        ([b"a", b"b"], 1, ValueError, "2 tokens and only 1 logits"),
+    ],
+)
+def test_what_is_no_vocabulary_is_told(
+    tokens: list[bytes], n_logits: int, kind: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(kind, match=sentence):
+        _kernels.Vocabulary(tokens, n_logits)
+
+
+def test_after_a_text_that_is_none_nothing_may_come_and_nothing_is_forced() -> None:
+    acceptor = _kernels.Acceptor(GRAMMAR)
+    acceptor.accept(b"]")
+    words = np.full(1, 0xFFFFFFFF, np.uint32)
+
+    assert acceptor.fill_mask(SPELLED, words)
+    assert (words.tolist(), acceptor.forced(8)) == ([0], b"")
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("json", b'["caf\xc3'), ("python", b"# \xe4"), ("cpp", b"int caf\xc3")]
+)
+def test_after_half_a_character_no_token_is_missing(language: str, text: bytes) -> None:
+    grammar = tables(load(language_by_id(language).grammars[0]))
+    tokens = [*(bytes([byte]) for byte in range(256)), b"\xa9)", b"\xb8\xad", b'\xa9"']
+    spelled = _kernels.GrammarVocabulary(grammar, _kernels.Vocabulary(tokens, len(tokens)))
+    acceptor = _kernels.Acceptor(grammar)
+    acceptor.accept(text)
+    words = np.zeros(9, np.uint32)
+    acceptor.fill_mask(spelled, words)
+
+    missing = [token for token, is_in in zip(tokens, to_bools(words, len(tokens)), strict=True) if not is_in]
+    assert not any(acceptor.allows(token) for token in missing)
