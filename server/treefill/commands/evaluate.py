@@ -267,6 +267,14 @@ def _ask_everywhere(
     return _keep_all(rows, file, cancel, run, "Asking", len(asked) * len(arms))
 
 
+def _vocabulary(model: str | None, cache_dir: Path | None) -> tuple[TokenizerVocabulary, int]:
+    """The model's tokens, and how many logits it has."""
+    app = open_app(model=model, cache_dir=cache_dir)
+    stored = app.store.open(app.settings.model or None)
+    n_logits: int = stored.config["vocab_size"]
+    return TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, n_logits), n_logits
+
+
 @eval_app.command("grammar")
 def grammar_command(
     language: Languages = None,
@@ -282,9 +290,7 @@ def grammar_command(
 ) -> None:
     """Examine the acceptor on real files, beside tree-sitter. Of the model, only its vocabulary is used."""
     languages = _languages(language)
-    app = open_app(model=model, cache_dir=cache_dir)
-    stored = app.store.open(app.settings.model or None)
-    vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, stored.config["vocab_size"])
+    vocabulary, _ = _vocabulary(model, cache_dir)
     sizes = Sizes(files, positions, mutants, statements)
 
     from treefill.evaluation.built_in import BuiltIn  # native: the command line starts without it
@@ -315,10 +321,7 @@ def masks_command(
 ) -> None:
     """Examine the masks of a model's vocabulary on real files, token by token and beside tree-sitter."""
     languages = _languages(language or list(MASK_LANGUAGES))
-    app = open_app(model=model, cache_dir=cache_dir)
-    stored = app.store.open(app.settings.model or None)
-    n_logits = stored.config["vocab_size"]
-    vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, n_logits)
+    vocabulary, n_logits = _vocabulary(model, cache_dir)
     sizes = MaskSizes(positions, judged, not policies, files, seconds)
 
     from treefill.evaluation.built_in import BuiltInMasks  # native: the command line starts without it
