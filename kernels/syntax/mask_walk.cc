@@ -9,8 +9,11 @@ namespace treefill::syntax {
 namespace {
 
 constexpr size_t kMaxParsed = 2'000'000;  // steps of one mask: then everything is allowed
-constexpr int kMaxComments = 8;           // in a row, that are told apart by what is in them no more
+constexpr int kMaxComments = 500;         // in a row, of which those that are alike count as one
 constexpr size_t kMaxConfigs = 50'000;    // are remembered
+constexpr size_t kWhole = ~size_t{0};
+constexpr size_t kDepths[] = {4,  6,  9,     14,
+                              22, 40, kWhole};  // states of the stack that are looked at, one after the other
 
 template <typename T>
 void append(std::string& key, T value) {
@@ -81,9 +84,8 @@ bool MaskWalk::fill(std::string_view text, const Versions& versions, std::span<u
   counts_ = {};
   if (configs_.size() > kMaxConfigs) forget();
   while (parser_.gave_up().empty()) {
-    const Place first = place_of(root(text, versions));
-    walk(vocabulary_->without_line_feed(), first, words);
-    walk(vocabulary_->with_line_feed(), first, words);
+    fill(vocabulary_->without_line_feed(), text, versions, words);
+    fill(vocabulary_->with_line_feed(), text, versions, words);
     if (is_column_kept_ == parser_.scanner_.asks_for_column()) break;
     is_column_kept_ = true;  // the scanner has shown that it looks at what was forgotten: all over again
     forget();
@@ -105,11 +107,13 @@ void MaskWalk::forget() {
   pasts_.assign(1, "");
   past_ids_ = {{"", 0}};
   parses_.clear();
-  viable_.clear();
+  verdicts_.clear();
   parse_ids_.clear();
   bases_.clear();
   base_ids_.clear();
-  first_rows_.clear();
+  beginning_ids_.clear();
+  undecided_.clear();
+  loops_.clear();
   alone_.clear();
   takes_word_.clear();
   rows_.clear();
@@ -117,42 +121,73 @@ void MaskWalk::forget() {
   configs_.clear();
   config_ids_.clear();
   not_begun_ = keep_lexeme(Version{}, "", "", {});
+  lost_ = keep_parse({parser_.stacks_.cut(0), ExternalScanner::kFresh, kNoSymbol, 0, not_begun_});
+  verdicts_[lost_] = static_cast<int8_t>(Verdict::kMaybe);
+  nothing_known_ = config_of(lost_);
 }
 
-MaskWalk::Id MaskWalk::root(std::string_view text, const Versions& versions) {
+void MaskWalk::fill(const TokenTrie& trie, std::string_view text, const Versions& versions, std::span<uint32_t> words) {
+  std::vector<TokenRange> asked{{0, static_cast<uint32_t>(trie.ids.size())}};
+  for (size_t depth : kDepths)
+    if (!asked.empty()) asked = walk(trie, place_of(root(text, versions, depth)), asked, words);
+}
+
+MaskWalk::Id MaskWalk::root(std::string_view text, const Versions& versions, size_t depth) {
   std::vector<Id> parses;
-  buffer_ = text;
-  parser_.text_ = buffer_;
-  for (const Version& version : versions) parses.push_back(keep(version, 0, 0));
+  for (Version version : versions) {
+    buffer_ = text;
+    parser_.text_ = buffer_;
+    version.stack = parser_.cut(version.stack, depth);
+    parses.push_back(keep(version, 0, 0));
+  }
   return intern(std::move(parses));
 }
 
-void MaskWalk::walk(const TokenTrie& trie, Place root, std::span<uint32_t> words) {
-  if (root == kDeadPlace) return;
+// Sets the bits of those of the tokens that may come, and returns those that more of the stack would tell about.
+std::vector<MaskWalk::TokenRange> MaskWalk::walk(const TokenTrie& trie, Place root, std::span<const TokenRange> asked,
+                                                 std::span<uint32_t> words) {
+  std::vector<TokenRange> open;
+  if (root == kDeadPlace) return open;
   std::array<Place, 257> at;
   at[0] = root;
-  const auto own = [&](uint32_t from, uint32_t to) {
-    set_tokens({trie.ids.data() + from, trie.ids.data() + to}, words);
+  const auto judge = [&](uint32_t from, uint32_t to, Verdict verdict) {
+    for (const TokenRange& range : asked) {
+      const uint32_t first = std::max(from, range.from);
+      const uint32_t last = std::min(to, range.to);
+      if (first >= to) break;
+      if (first >= last || verdict == Verdict::kNo) continue;
+      if (verdict == Verdict::kYes)
+        set_tokens({trie.ids.data() + first, trie.ids.data() + last}, words);
+      else if (!open.empty() && open.back().to == first)
+        open.back().to = last;
+      else
+        open.push_back({first, last});
+    }
   };
   const auto n_nodes = static_cast<uint32_t>(trie.nodes.size() - 1);
   for (uint32_t i = 0; i < n_nodes && parser_.gave_up().empty();) {
     const TokenTrie::Node& node = trie.nodes[i];
+    const uint32_t end = trie.nodes[node.end].first_token;
+    while (!asked.empty() && asked.front().to <= node.first_token) asked = asked.subspan(1);
+    if (asked.empty()) break;
+    if (asked.front().from >= end) {
+      i = node.end;
+      continue;
+    }
     ++counts_.n_nodes;
     const Place place = advance(at[node.depth], node.letter);
-    if (place == kDeadPlace) {
+    const Verdict verdict = place == kDeadPlace ? Verdict::kNo : this->verdict(place);
+    const bool is_alike = place == at[node.depth] && node.below && (node.below & ~loops(place)) == 0;
+    if (place == kDeadPlace || is_lost(place) || (verdict != Verdict::kNo && is_alike)) {
+      judge(node.first_token, end, verdict);
       i = node.end;
       continue;
     }
-    const bool is_allowed = is_viable(place);
-    if (is_allowed && node.below && place == at[node.depth] && (node.below & ~loops(place)) == 0) {
-      own(node.first_token, trie.nodes[node.end].first_token);
-      i = node.end;
-      continue;
-    }
-    if (is_allowed) own(node.first_token, trie.nodes[i + 1].first_token);
+    judge(node.first_token, trie.nodes[i + 1].first_token, verdict);
     at[node.depth + 1u] = place;
     ++i;
   }
+  return open;
 }
 
 MaskWalk::Place MaskWalk::place_of(Id id) {
@@ -160,11 +195,9 @@ MaskWalk::Place MaskWalk::place_of(Id id) {
   Config& config = configs_[id];
   if (config.base == kUnknown) {
     config.base = kNoBase;
-    if (config.parses.size() == 1) {
+    if (config.parses.size() == 1 && config.parses[0] != lost_) {
       const Parse parse = parses_[config.parses[0]];
-      const Lexeme& lexeme = lexemes_[parse.lexeme];
-      const bool is_plain = parse.lexeme == not_begun_ || (lexeme.is_lexed && lexeme.alternatives.empty());
-      if (is_plain && !may_lex_otherwise(parse.stack)) configs_[id].base = base_of(parse);
+      if (!may_lex_otherwise(parse.stack)) configs_[id].base = base_of(parse);
     }
   }
   const Id base = configs_[id].base;
@@ -173,14 +206,14 @@ MaskWalk::Place MaskWalk::place_of(Id id) {
 
 MaskWalk::Place MaskWalk::advance(Place place, Letter letter) {
   if (place.base == kNoBase) return place_of(next(place.at, letter));
-  const bool is_begun = place.at != not_begun_;
-  const Id lexeme = is_begun ? lexeme_after(place.at, letter) : first_lexeme(place.base, letter);
+  const bool is_lexed = links_[place.at].is_lexed;
+  const Id lexeme = is_lexed ? lexeme_after(place.at, letter) : undecided_after(place, letter);
   if (lexeme < kUseParser) {
     if (!links_[lexeme].is_whole) return {place.base, lexeme};
     const Id after = after_ending(place.base, lexeme);
     if (after != kUnknown) return place_of(after);
   } else if (lexeme == kNowhere) {
-    if (!is_begun) return kDeadPlace;
+    if (!is_lexed) return kDeadPlace;
     const Id after = after_ending(place.base, place.at);
     if (after == kNowhere) return kDeadPlace;
     if (after != kUnknown) return advance(place_of(after), letter);
@@ -194,21 +227,26 @@ MaskWalk::Parse MaskWalk::parse_at(Place place) const {
   return parse;
 }
 
-bool MaskWalk::is_viable(Place place) {
-  if (place.base == kNoBase) return configs_[place.at].is_viable;
-  if (place.at == not_begun_ || (links_[place.at].may_be_word && bases_[place.base].takes_word)) return true;
-  const auto& known = bases_[place.base].viable;
-  if (place.at < known.size() && known[place.at] >= 0) return known[place.at] != 0;
-  const bool is_so = is_viable(keep_parse(parse_at(place)));
-  auto& viable = bases_[place.base].viable;
-  if (viable.size() <= place.at) viable.resize(place.at + 1, -1);
-  viable[place.at] = is_so;
-  return is_so;
+Verdict MaskWalk::verdict(Place place) {
+  if (place.base == kNoBase) return configs_[place.at].verdict;
+  if (place.at == not_begun_ || (links_[place.at].may_be_word && bases_[place.base].takes_word)) return Verdict::kYes;
+  const auto& known = bases_[place.base].verdicts;
+  if (place.at < known.size() && known[place.at] >= 0) return static_cast<Verdict>(known[place.at]);
+  const Verdict found = verdict(keep_parse(parse_at(place)));
+  auto& verdicts = bases_[place.base].verdicts;
+  if (verdicts.size() <= place.at) verdicts.resize(place.at + 1, -1);
+  verdicts[place.at] = static_cast<int8_t>(found);
+  return found;
 }
 
 uint64_t MaskWalk::loops(Place place) {
   if (place.base == kNoBase) return loops(place.at);
-  return place.at == not_begun_ ? 0 : lexeme_loops(place.at);
+  if (links_[place.at].is_lexed) return lexeme_loops(place.at);
+  if (place.at == not_begun_) return 0;
+  const uint64_t key = static_cast<uint64_t>(place.base) << 32 | place.at;
+  const auto [known, is_new] = loops_.try_emplace(key, 0);
+  if (is_new) loops_[key] = kinds_that_stay([&](Letter letter) { return advance(place, letter) == place; });
+  return loops_[key];
 }
 
 MaskWalk::Id MaskWalk::base_of(const Parse& parse) {
@@ -218,14 +256,15 @@ MaskWalk::Id MaskWalk::base_of(const Parse& parse) {
   if (is_new) {
     const bool has_words = parser_.grammar()->keywords && language_.keyword_capture_token() != kEnd;
     const bool takes = has_words && takes_word(parse);
-    const Id row = row_of_first(parse);
-    bases_.push_back({key, takes, row, {}, {}});
+    const Id beginning = beginning_of(parse);
+    const Id first_row = undecided_row(beginning, not_begun_);
+    bases_.push_back({key, takes, beginning, first_row, {}, {}});
   }
   return known->second;
 }
 
-// Parses that begin their lexemes alike share a row.
-MaskWalk::Id MaskWalk::row_of_first(const Parse& parse) {
+// A number for all that the lexer and the scanner may ask of a parse where they begin a lexeme.
+MaskWalk::Id MaskWalk::beginning_of(const Parse& parse) {
   Version version{};
   version.stack = parse.stack;
   version.scanner = parse.scanner;
@@ -242,46 +281,76 @@ MaskWalk::Id MaskWalk::row_of_first(const Parse& parse) {
     append(key, question.is_outside_brackets);
     append(key, parse.past);
   }
-  const auto [known, is_new] = first_rows_.try_emplace(std::move(key), kUnknown);
-  if (is_new) {
-    const Id row = new_row();
-    first_rows_[known->first] = row;
-    return row;
-  }
+  return beginning_ids_.try_emplace(std::move(key), static_cast<Id>(beginning_ids_.size())).first->second;
+}
+
+MaskWalk::Id MaskWalk::undecided_row(Id beginning, Id lexeme) {
+  const uint64_t key = static_cast<uint64_t>(beginning) << 32 | lexeme;
+  const auto [known, is_new] = undecided_.try_emplace(key, kUnknown);
+  if (is_new) known->second = new_row();
   return known->second;
 }
 
-MaskWalk::Id MaskWalk::first_lexeme(Id base, Letter letter) {
-  const Id row = bases_[base].first_row;
+// What a lexeme that is not begun or not decided becomes with the letter; kNowhere where that is no lexeme, kUseParser
+// where the scanner has found something.
+MaskWalk::Id MaskWalk::undecided_after(Place place, Letter letter) {
+  const Base& base = bases_[place.base];
+  const Id row = place.at == not_begun_ ? base.first_row : undecided_row(base.beginning, place.at);
   const Id known = entry(row, letter);
   if (known != kUnknown) return known;
   ++counts_.n_steps;
-  const Id found = find_first_lexeme(bases_[base].parse, letter);
+  const Id found = find_undecided_after(parse_at(place), letter);
   return entry(row, letter) = found;
 }
 
-// The lexeme that begins with the letter; kNowhere where the lexer finds none; kUseParser where the scanner has a say.
-MaskWalk::Id MaskWalk::find_first_lexeme(const Parse& parse, Letter letter) {
-  Parse begun = parse;
-  begun.lexeme = not_begun_;
-  Version version = lay_out(begun, vocabulary_->letters().spelling(letter));
+MaskWalk::Id MaskWalk::find_undecided_after(const Parse& parse, Letter letter) {
+  Version version = lay_out(parse, vocabulary_->letters().spelling(letter));
   const LexMode mode = language_.lex_mode(parser_.stacks_.state(parse.stack));
   if (mode.lex_state == kNoLexing || parse.past == 0) return kUseParser;
+  const std::string_view text = std::string_view(buffer_).substr(version.position);
   if (mode.external_lex_state != 0) {
-    const auto answer = parser_.scanner_.scan(parser_.question_for(version, false), buffer_);
-    if (answer.is_undecided || answer.is_refused || answer.found || answer.is_overfull) return kUseParser;
+    const auto question = parser_.question_for(version, false);
+    const auto answer = parser_.scanner_.scan(question, buffer_);
+    if (answer.is_refused) return kNowhere;
+    if (answer.found || answer.is_overfull) return kUseParser;
+    if (answer.is_undecided) {
+      version.possible = answer.possible;
+      version.may_be_lexed = answer.may_decline;
+      return keep_undecided(version, parser_.scanner_.rest(question, buffer_), text);
+    }
   }
   // What is before it is in the buffer, too: at a text's beginning a mark would be left out.
-  const uint32_t from = version.position;
   parser_.start_lexing(version, mode.lex_state);
   const bool is_done = parser_.read_lexeme(version, false);
   const bool is_whole = is_done && version.cursor == buffer_.size();
   if (is_done && !is_whole) return version.accepted == kNoSymbol ? kNowhere : kUseParser;
-  version.seen = static_cast<uint32_t>(buffer_.size());
-  const std::string text = buffer_.substr(from);
-  const Id lexeme = keep_lexeme(relative_to(version, from), text, text, {});
+  const Id lexeme = keep_lexeme(relative_to(version, version.position), text, text, {});
   links_[lexeme].is_whole = is_whole;
   return lexeme;
+}
+
+MaskWalk::Id MaskWalk::keep_undecided(Version version, const ScannerModel::Rest& rest, std::string_view text) {
+  const bool is_lexer_asked = version.may_be_lexed && !rest.is_never_lexed && rest.text != text;
+  if (ends_inside_character(text) || (is_lexer_asked && !is_lexed_alike(version, text, rest.text))) return kUseParser;
+  version = relative_to(version, version.position);
+  version.lex = kDead;
+  return keep_lexeme(version, rest.text, rest.text, {});
+}
+
+// Does the lexer make the same of both texts, whatever the parser could take of it?
+bool MaskWalk::is_lexed_alike(const Version& version, std::string_view text, std::string_view other) {
+  const auto key_of = [&](std::string_view each) {
+    Version open = version;
+    open.position = 0;
+    parser_.text_ = each;
+    parser_.start_lexing(open, language_.lex_mode(parser_.stacks_.state(version.stack)).lex_state);
+    if (!parser_.read_lexeme(open, false)) return lexeme_key(open, each);
+    return std::string(open.accepted == kNoSymbol ? "nothing" : "");
+  };
+  const std::string key = key_of(text);
+  const bool is_alike = !key.empty() && key == key_of(other);
+  parser_.text_ = buffer_;
+  return is_alike;
 }
 
 MaskWalk::Id MaskWalk::next(Id config, Letter letter) {
@@ -354,6 +423,7 @@ uint64_t MaskWalk::lexeme_loops(Id lexeme) {
 }
 
 void MaskWalk::step(Id id, Letter letter, std::vector<Id>& found) {
+  if (id == lost_) return found.push_back(id);
   const Parse parse = parses_[id];
   if (lexemes_[parse.lexeme].is_lexed) {
     Parse longer = parse;
@@ -426,7 +496,7 @@ MaskWalk::Id MaskWalk::find_after_ending(Id base, Id lexeme) {
   parser_.shift(version, symbol, version.accepted_end, version.scanner, symbol != version.accepted, versions);
   std::vector<Id> parses;
   for (Version& each : versions) {
-    if (each.position != version.accepted_end) return kUnknown;  // sent back
+    if (!parser_.is_lost(each) && each.position != version.accepted_end) return kUnknown;  // sent back
     each.seen = each.position;
     parses.push_back(keep(each, parse.past, begins_at));
   }
@@ -454,6 +524,7 @@ Version MaskWalk::lay_out(const Parse& parse, std::string_view more) {
 
 // A parse of the buffer's text as a number. What `past` stands for ends at `begins_at`.
 MaskWalk::Id MaskWalk::keep(const Version& version, Id past, uint32_t begins_at) {
+  if (parser_.is_lost(version)) return lost_;
   const std::string_view all = buffer_;
   const uint32_t from = version.position;
   if (from != begins_at) past = past_after(all.substr(0, begins_at), all.substr(begins_at, from - begins_at));
@@ -477,6 +548,10 @@ std::vector<MaskWalk::Alternative> MaskWalk::read_otherwise(const Version& versi
   std::vector<Alternative> alternatives;
   const std::string text = buffer_;
   for (Stack stack : stacks_of_conflicts(version)) {
+    if (parser_.stacks_.is_cut(stack)) {
+      alternatives.push_back({stack, nothing_known_});
+      continue;
+    }
     Versions versions{{stack, version.scanner, version.before, version.position}};
     parser_.text_ = buffer_ = text;
     parser_.start_watch();
@@ -494,8 +569,8 @@ std::vector<MaskWalk::Alternative> MaskWalk::read_otherwise(const Version& versi
 
 MaskWalk::Id MaskWalk::keep_parse(const Parse& parse) {
   const Id id = parse_ids_.find_or_add(parse, parses_);
-  if (id == viable_.size()) {
-    viable_.push_back(-1);
+  if (id == verdicts_.size()) {
+    verdicts_.push_back(-1);
     alone_.push_back(kUnknown);
   }
   return id;
@@ -503,10 +578,7 @@ MaskWalk::Id MaskWalk::keep_parse(const Parse& parse) {
 
 // What is enough of a text that the scanner has not decided.
 std::string MaskWalk::rest_of(const Version& version, std::string_view text) {
-  size_t last = text.size();
-  while (last > 0 && (static_cast<uint8_t>(text[last - 1]) & 0xC0) == 0x80) --last;
-  const bool is_cut = last > 0 && utf8_at(text, last - 1).length == 0;
-  if (is_cut) return std::string(text);
+  if (ends_inside_character(text)) return std::string(text);
   ScannerModel::Rest rest = parser_.scanner_.rest(parser_.question_for(version, false), buffer_);
   if (version.may_be_lexed && !rest.is_never_lexed) {
     // The lexer may be asked after all.
@@ -518,27 +590,30 @@ std::string MaskWalk::rest_of(const Version& version, std::string_view text) {
   return std::move(rest.text);
 }
 
-// What the lexer makes of a text, were the scanner to decline; empty where it finds nothing that can be taken. Behind a
-// comment the scanner is asked again.
-std::string MaskWalk::lexed_key(const Version& version, const std::string& before, std::string_view text, int depth) {
-  Version open = version;
-  open.position = 0;
-  parser_.text_ = text;
-  parser_.start_watch();
-  if (!parser_.may_be_lexed(open, 0)) return {};
-  parser_.start_lexing(open, language_.lex_mode(parser_.stacks_.state(version.stack)).lex_state);
-  const bool is_done = parser_.read_lexeme(open, false);
-  const std::string_view left = text.substr(std::min<size_t>(open.accepted_end, text.size()));
-  if (!is_done || open.accepted == kNoSymbol || left.empty() || depth == kMaxComments ||
-      !is_extra(version.stack, open.accepted))
-    return 'k' + lexeme_key(open, text);
-  const std::string behind = before + std::string(left);
-  Version again = version;
-  again.position = static_cast<uint32_t>(before.size());
-  const ScannerModel::Rest rest = parser_.scanner_.rest(parser_.question_for(again, false), behind);
-  std::string key = "c";
-  append(key, open.accepted);
-  return key + rest.text + '\0' + lexed_key(version, before, left, depth + 1);
+// What the lexer makes of a text, were the scanner to decline; nothing of what can't be taken. Behind a comment the
+// scanner is asked again: where it is asked the same it declines again.
+std::string MaskWalk::lexed_key(const Version& version, const std::string& before, std::string_view text) {
+  std::string key;
+  std::string asked;
+  for (int n = 0; n < kMaxComments; ++n) {
+    Version again = version;
+    again.position = static_cast<uint32_t>(before.size());
+    std::string rest = parser_.scanner_.rest(parser_.question_for(again, false), before + std::string(text)).text;
+    if (n > 0 && rest != asked) key += 'c' + rest + '\0';
+    asked = std::move(rest);
+    Version open = version;
+    open.position = 0;
+    parser_.text_ = text;
+    parser_.start_watch();
+    if (parser_.may_be_lexed(open, 0) == Verdict::kNo) return key;
+    parser_.start_lexing(open, language_.lex_mode(parser_.stacks_.state(version.stack)).lex_state);
+    const bool is_done = parser_.read_lexeme(open, false);
+    const std::string_view left = text.substr(std::min<size_t>(open.accepted_end, text.size()));
+    if (!is_done || open.accepted == kNoSymbol || left.empty() || !is_extra(version.stack, open.accepted))
+      return key + 'k' + lexeme_key(open, text);
+    text = left;
+  }
+  return key + 't' + std::string(text);
 }
 
 bool MaskWalk::is_extra(Stack stack, Symbol symbol) const {
@@ -573,7 +648,7 @@ MaskWalk::Id MaskWalk::keep_lexeme(const Version& version, std::string_view text
     const bool may_be_word = is_lexed && parser_.grammar()->keywords && word != kEnd &&
                              parser_.grammar()->lexer.state(version.lex).reachable.contains(word);
     lexemes_.push_back({std::string(text), version, is_lexed, std::move(alternatives)});
-    links_.push_back({.ending = ending, .may_be_word = may_be_word});
+    links_.push_back({.ending = ending, .is_lexed = is_lexed, .may_be_word = may_be_word});
   }
   return known->second;
 }
@@ -691,6 +766,10 @@ void MaskWalk::add_stacks_of_conflicts(Stack stack, Symbol symbol, std::vector<S
       if (actions[i].type != ParseAction::kReduce) continue;
       const Stack reduced = parser_.reduce(from, actions[i]);
       if (reduced == kNoStack || std::find(reached.begin(), reached.end(), reduced) != reached.end()) continue;
+      if (parser_.stacks_.is_cut(reduced)) {
+        if (i + 1 < actions.size()) found.push_back(reduced);
+        continue;
+      }
       if (i + 1 < actions.size() && mode_of(reduced) != own) found.push_back(reduced);
       reached.push_back(reduced);
     }
@@ -701,15 +780,19 @@ void MaskWalk::add_stacks_of_conflicts(Stack stack, Symbol symbol, std::vector<S
   }
 }
 
-bool MaskWalk::is_viable(Id id) {
-  if (viable_[id] < 0) {
+Verdict MaskWalk::verdict(Id id) {
+  if (verdicts_[id] < 0) {
     const Parse parse = parses_[id];
-    if (links_[parse.lexeme].may_be_word && takes_word(parse)) return viable_[id] = 1;
-    const Version version = lay_out(parse, "");
-    parser_.start_watch();
-    viable_[id] = parser_.is_viable(version, 0) || !parser_.gave_up().empty();
+    Verdict found = Verdict::kYes;
+    if (!links_[parse.lexeme].may_be_word || !takes_word(parse)) {
+      const Version version = lay_out(parse, "");
+      parser_.start_watch();
+      found = parser_.is_viable(version, 0);
+      if (!parser_.gave_up().empty()) found = Verdict::kYes;
+    }
+    verdicts_[id] = static_cast<int8_t>(found);
   }
-  return viable_[id] != 0;
+  return static_cast<Verdict>(verdicts_[id]);
 }
 
 bool MaskWalk::takes_word(const Parse& parse) {
@@ -719,7 +802,7 @@ bool MaskWalk::takes_word(const Parse& parse) {
     version.stack = parse.stack;
     version.before = parse.before;
     parser_.start_watch();
-    known->second = parser_.can_take(version, language_.keyword_capture_token());
+    known->second = parser_.can_take(version, language_.keyword_capture_token()) == Verdict::kYes;
   }
   return known->second;
 }
@@ -739,8 +822,8 @@ MaskWalk::Id MaskWalk::intern(std::vector<Id> parses) {
   } else if (const auto known = config_ids_.find(parses); known != config_ids_.end()) {
     return known->second;
   }
-  bool is_any_viable = false;
-  for (Id parse : parses) is_any_viable |= is_viable(parse);
+  Verdict best = Verdict::kNo;
+  for (Id parse : parses) best = std::max(best, verdict(parse));
   const auto id = static_cast<Id>(configs_.size());
   if (is_alone)
     alone_[parses[0]] = id;
@@ -748,7 +831,7 @@ MaskWalk::Id MaskWalk::intern(std::vector<Id> parses) {
     config_ids_.emplace(parses, id);
   Config& config = configs_.emplace_back();
   config.parses = std::move(parses);
-  config.is_viable = is_any_viable;
+  config.verdict = best;
   return id;
 }
 

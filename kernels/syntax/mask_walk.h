@@ -14,6 +14,8 @@
 //   without a model gets all of it.
 // - Of what lies before the open lexeme nothing, but for models that look at the indentation of lines before, and
 //   scanners that ask for their column.
+// - Of the stack what is below its topmost states. Where a token leads below them it is asked about again with more of
+//   the stack, and at last with all of it; so places that are alike share what was found out, however deep they are.
 
 #ifndef TREEFILL_SYNTAX_MASK_WALK_H_
 #define TREEFILL_SYNTAX_MASK_WALK_H_
@@ -73,6 +75,7 @@ class MaskWalk {
     Id ending;          // what of it counts once it has ended; kNowhere where that takes the parser
     Id row = kUnknown;  // lexemes, where it is lexed
     uint64_t loops = kNotAsked;
+    bool is_lexed;
     bool may_be_word;
     bool is_whole = false;  // nothing can make it longer
   };
@@ -100,16 +103,17 @@ class MaskWalk {
   struct Base {
     Parse parse;
     bool takes_word;
-    Id first_row;                // where a letter leads from where no lexeme is begun: to a lexeme, or `kUseParser`
-    std::vector<Id> ended;       // by the lexeme's ending: what comes after it, kNotAskedYet where nobody asked
-    std::vector<int8_t> viable;  // by the lexeme; -1: not asked yet
+    Id beginning;                  // parses that begin their lexemes alike share it
+    Id first_row;                  // where a letter leads from where no lexeme is begun: to a lexeme, or `kUseParser`
+    std::vector<Id> ended;         // by the lexeme's ending: what comes after it, kNotAskedYet where nobody asked
+    std::vector<int8_t> verdicts;  // by the lexeme; -1: not asked yet
   };
   static constexpr Id kUseParser = 0xFFFFFFFC;
   static constexpr Id kNotAskedYet = 0xFFFFFFFB;
   // All parses of one text.
   struct Config {
     std::vector<Id> parses;
-    bool is_viable;
+    Verdict verdict;
     Id base = kUnknown;          // of the parse, where it is alone and nothing stands against leaving the rest out
     uint64_t loops = kNotAsked;  // kinds of letters that lead back here
     Id row = kUnknown;
@@ -130,18 +134,29 @@ class MaskWalk {
   struct IdsHash {
     size_t operator()(const std::vector<Id>& ids) const;
   };
+  // Tokens by their places in a trie's `ids`.
+  struct TokenRange {
+    uint32_t from;
+    uint32_t to;
+  };
 
-  Id root(std::string_view text, const Versions& versions);
-  void walk(const TokenTrie& trie, Place root, std::span<uint32_t> words);
+  void fill(const TokenTrie& trie, std::string_view text, const Versions& versions, std::span<uint32_t> words);
+  Id root(std::string_view text, const Versions& versions, size_t depth);
+  std::vector<TokenRange> walk(const TokenTrie& trie, Place root, std::span<const TokenRange> asked,
+                               std::span<uint32_t> words);
   Place place_of(Id config);
+  bool is_lost(Place place) const { return place.base == kNoBase && place.at == nothing_known_; }
   Place advance(Place place, Letter letter);
   Parse parse_at(Place place) const;
   Id after_ending(Id base, Id lexeme);
-  Id first_lexeme(Id base, Letter letter);
-  Id find_first_lexeme(const Parse& parse, Letter letter);
-  Id row_of_first(const Parse& parse);
+  Id undecided_after(Place place, Letter letter);
+  Id find_undecided_after(const Parse& parse, Letter letter);
+  Id keep_undecided(Version version, const ScannerModel::Rest& rest, std::string_view text);
+  bool is_lexed_alike(const Version& version, std::string_view text, std::string_view other);
+  Id beginning_of(const Parse& parse);
+  Id undecided_row(Id beginning, Id lexeme);
   Id base_of(const Parse& parse);
-  bool is_viable(Place place);
+  Verdict verdict(Place place);
   uint64_t loops(Place place);
   Id next(Id config, Letter letter);
   Id find_next(Id config, Letter letter);
@@ -162,7 +177,7 @@ class MaskWalk {
   Id find_after_ending(Id base, Id lexeme);
   Id keep_lexeme(const Version& version, std::string_view text, std::string_view rest,
                  std::vector<Alternative> alternatives);
-  std::string lexed_key(const Version& version, const std::string& before, std::string_view text, int depth = 0);
+  std::string lexed_key(const Version& version, const std::string& before, std::string_view text);
   bool is_extra(Stack stack, Symbol symbol) const;
   std::string rest_of(const Version& version, std::string_view text);
   std::vector<Alternative> read_otherwise(const Version& version, Id past, uint32_t begins_at);
@@ -174,7 +189,7 @@ class MaskWalk {
   bool may_lex_otherwise(Stack stack);
   std::vector<Stack> stacks_of_conflicts(const Version& version);
   void add_stacks_of_conflicts(Stack stack, Symbol symbol, std::vector<Stack>& found);
-  bool is_viable(Id parse);
+  Verdict verdict(Id parse);
   Id intern(std::vector<Id> parses);
 
   Parser& parser_;
@@ -192,13 +207,17 @@ class MaskWalk {
   std::vector<std::string> pasts_{""};  // what is before a lexeme, as far as it matters; "" is the text's beginning
   std::unordered_map<std::string, Id> past_ids_{{"", 0}};
   std::vector<Parse> parses_;
-  std::vector<int8_t> viable_;  // of parses; -1: not asked yet
+  std::vector<int8_t> verdicts_;  // of parses; -1: not asked yet
   ParseIds parse_ids_;
   std::vector<Base> bases_;
   std::unordered_map<Parse, Id, ParseHash> base_ids_;
-  std::unordered_map<std::string, Id> first_rows_;
-  Id not_begun_;           // the lexeme of which nothing is there yet
-  std::vector<Id> alone_;  // of parses: the configs that they are alone in
+  std::unordered_map<std::string, Id> beginning_ids_;
+  std::unordered_map<uint64_t, Id> undecided_;    // rows by beginning and lexeme: lexemes, or `kUseParser`
+  std::unordered_map<uint64_t, uint64_t> loops_;  // of lexemes that are not decided, by base and lexeme
+  Id not_begun_;                                  // the lexeme of which nothing is there yet
+  Id lost_;                                       // the parse that has got below what is known of its stack
+  Id nothing_known_;                              // the config that it is alone in
+  std::vector<Id> alone_;                         // of parses: the configs that they are alone in
   std::unordered_map<uint64_t, bool> takes_word_;
   std::vector<Id> rows_;                                 // `n_letters_` each: where a letter leads
   std::unordered_map<uint64_t, std::vector<Id>> steps_;  // of parses that are not alone

@@ -22,6 +22,31 @@ constexpr uint64_t kWalkedAStep = 16;     // bytes that are read, or states of a
 constexpr int32_t kByteOrderMark = 0xFEFF;
 constexpr int kMaxReLexings = 8;  // of one open lexeme, each time from an earlier end
 
+// What is known of what lies below a stack's cut: a bit for this, and one for each of the policy's homes above it.
+constexpr uint16_t kIsInsideBrackets = 1;
+constexpr size_t kMaxHomes = 15;
+
+uint16_t home_bit(size_t home) { return static_cast<uint16_t>(2u << home); }
+
+// The best verdict of all, as far as it is to be known.
+template <typename Judge>
+Verdict best_of(const Versions& versions, Judge judge) {
+  Verdict best = Verdict::kNo;
+  for (const Version& version : versions)
+    if (best != Verdict::kYes) best = std::max(best, judge(version));
+  return best;
+}
+
+template <typename Judge>
+Verdict best_of(const SymbolSet& symbols, Judge judge) {
+  Verdict best = Verdict::kNo;
+  symbols.any_of([&](Symbol symbol) {
+    best = std::max(best, judge(symbol));
+    return best == Verdict::kYes;
+  });
+  return best;
+}
+
 // What was kept of the first lexer comes after its length, that of the keywords behind it.
 std::span<const uint32_t> lexers_part(std::span<const uint32_t> kept) {
   if (!kept.empty() && kept.front() >= kept.size()) throw std::runtime_error("what was kept of the lexer is damaged");
@@ -46,6 +71,8 @@ Grammar::Grammar(const TSLanguage* tables, const PolicyText& policy_text, std::s
       model(scanner_model(model_name)) {
   if (language.external_token_count() > 8 * sizeof(ExternalSet))
     throw std::invalid_argument("The grammar has more external tokens than can be followed.");
+  if (policy.homes().size() > kMaxHomes)
+    throw std::invalid_argument("More tokens need something around them than can be followed.");
   for (uint32_t state = 0; state < language.state_count(); ++state) {
     const uint16_t lex_state = language.lex_mode(static_cast<StateId>(state)).lex_state;
     if (lex_state != kNoLexing && lex_state >= lexer.n_numbers())
@@ -79,7 +106,7 @@ bool Parser::read(std::string_view text, Versions& versions) {
   text_ = text;
   start_watch();
   run(versions, false);
-  return is_viable(versions) || !gave_up_.empty();
+  return is_viable(versions) != Verdict::kNo || !gave_up_.empty();
 }
 
 bool Parser::read_whole(std::string_view text, Versions& versions) {
@@ -95,7 +122,7 @@ std::vector<Symbol> Parser::expected(const Versions& versions) {
   start_watch();
   for (uint32_t symbol = 0; symbol < language_.token_count(); ++symbol)
     for (const Version& version : versions)
-      if (can_take(version, static_cast<Symbol>(symbol))) {
+      if (can_take(version, static_cast<Symbol>(symbol)) != Verdict::kNo) {
         symbols.push_back(static_cast<Symbol>(symbol));
         break;
       }
@@ -117,7 +144,9 @@ void Parser::take_up_again() {
 // Lets every parse read up to the end of the text, those that are behind first, so that equal ones meet.
 void Parser::run(Versions& versions, bool is_whole) {
   for (;;) {
-    const auto needs_work = [&](const Version& version) { return is_whole || version.seen != text_.size(); };
+    const auto needs_work = [&](const Version& version) {
+      return !is_lost(version) && (is_whole || version.seen != text_.size());
+    };
     auto next = versions.end();
     for (auto each = versions.begin(); each != versions.end(); ++each)
       if (needs_work(*each) && (next == versions.end() || each->position < next->position)) next = each;
@@ -203,10 +232,15 @@ bool Parser::is_inside_brackets(Stack stack) {
   if (states.empty()) return false;
   Stack at = stack;
   uint64_t n_walked = 0;
-  for (; at != kNoStack && !states.contains(stacks_.state(at)) && !known_outside_.contains(at); ++n_walked)
-    at = stacks_.below(at);
+  const auto is_open = [&] {
+    return stacks_.is_cut(at) ? (stacks_.facts_below(at) & kIsInsideBrackets) != 0 : states.contains(stacks_.state(at));
+  };
+  for (; at != kNoStack && !known_outside_.contains(at); at = stacks_.below(at)) {
+    if (is_open()) return true;
+    if (stacks_.is_cut(at)) break;
+    ++n_walked;
+  }
   is_spent(n_walked / kWalkedAStep);
-  if (at != kNoStack && states.contains(stacks_.state(at))) return true;
   known_outside_.insert(stack);
   return false;
 }
@@ -285,6 +319,7 @@ void Parser::shift(const Version& version, Symbol symbol, uint32_t end, ScannerS
                    Versions& versions) {
   Stack stack = version.stack;
   while (!is_spent(1)) {
+    if (stacks_.is_cut(stack)) return add({stack, version.scanner, version.before, version.position}, versions);
     const StateId state = stacks_.state(stack);
     Stack reduced = kNoStack;
     const auto relex = [&](Stack other) {
@@ -327,6 +362,10 @@ void Parser::end_extra(const Version& version, Versions& versions) {
     if (action.type != ParseAction::kReduce) continue;
     const Stack below = stacks_.pop(version.stack, action.reduce.child_count);
     if (below == kNoStack) continue;
+    if (stacks_.is_cut(below)) {
+      add({below, version.scanner, version.before, version.position}, versions);
+      continue;
+    }
     const StateId state = stacks_.state(below);
     const StateId next = language_.next_state(state, action.reduce.symbol);
     add({next == state ? below : stacks_.push(below, next), version.scanner, version.before, version.position},
@@ -334,16 +373,15 @@ void Parser::end_extra(const Version& version, Versions& versions) {
   }
 }
 
+// The cut where more is taken off than is known.
 Stack Parser::reduce(Stack stack, const ParseAction& action) {
+  const Stack below = stacks_.pop(stack, action.reduce.child_count);
+  if (below == kNoStack || stacks_.is_cut(below)) return below;
   if (const auto* parts = grammar_->policy.needed_parts_of(action.reduce.symbol)) {
     Stack part = stack;
-    unsigned n_left = action.reduce.child_count;
-    for (; n_left > 0 && part != kNoStack && !parts->contains(stacks_.state(part)); --n_left)
-      part = stacks_.below(part);
-    if (n_left == 0) return kNoStack;
+    while (part != below && !parts->contains(stacks_.state(part))) part = stacks_.below(part);
+    if (part == below) return kNoStack;
   }
-  const Stack below = stacks_.pop(stack, action.reduce.child_count);
-  if (below == kNoStack) return kNoStack;
   const StateId next = language_.next_state(stacks_.state(below), action.reduce.symbol);
   return next == 0 ? kNoStack : stacks_.push(below, next);
 }
@@ -352,23 +390,48 @@ Stack Parser::reduce(Stack stack, const ParseAction& action) {
 bool Parser::policy_allows(Stack stack, Symbol before, Symbol symbol) {
   const Policy& policy = grammar_->policy;
   if (policy.refuses_pair(before, symbol)) return false;
-  const auto* home = policy.home_of(symbol);
-  if (!home) return true;
+  const auto home = policy.home_of(symbol);
+  return !home || is_at_home(stack, *home);
+}
+
+bool Parser::is_at_home(Stack stack, size_t home) {
+  const auto& states = grammar_->policy.homes()[home];
   uint64_t n_walked = 0;
-  for (; stack != kNoStack && !home->contains(stacks_.state(stack)); ++n_walked) stack = stacks_.below(stack);
+  for (; stack != kNoStack; stack = stacks_.below(stack)) {
+    if (stacks_.is_cut(stack)) return (stacks_.facts_below(stack) & home_bit(home)) != 0;
+    if (states.contains(stacks_.state(stack))) break;
+    ++n_walked;
+  }
   is_spent(n_walked / kWalkedAStep);
   return stack != kNoStack;
 }
 
-bool Parser::can_take(const Version& version, Symbol symbol) {
-  return !language_.actions(stacks_.state(version.stack), symbol).empty() && can_shift(version.stack, symbol) &&
-         policy_allows(version.stack, version.before, symbol);
+Stack Parser::cut(Stack stack, size_t n_states) {
+  std::vector<StateId> kept;
+  Stack at = stack;
+  for (; at != kNoStack && !stacks_.is_cut(at) && kept.size() < n_states; at = stacks_.below(at))
+    kept.push_back(stacks_.state(at));
+  if (at == kNoStack) return stack;
+  uint16_t facts = is_inside_brackets(at) ? kIsInsideBrackets : 0;
+  for (size_t home = 0; home < grammar_->policy.homes().size(); ++home)
+    if (is_at_home(at, home)) facts |= home_bit(home);
+  Stack top = stacks_.cut(facts);
+  for (size_t i = kept.size(); i > 0; --i) top = stacks_.push(top, kept[i - 1]);
+  return top;
+}
+
+Verdict Parser::can_take(const Version& version, Symbol symbol) {
+  if (is_lost(version)) return Verdict::kMaybe;
+  if (language_.actions(stacks_.state(version.stack), symbol).empty()) return Verdict::kNo;
+  const Verdict verdict = can_shift(version.stack, symbol);
+  const bool is_no = verdict == Verdict::kNo || !policy_allows(version.stack, version.before, symbol);
+  return is_no ? Verdict::kNo : verdict;
 }
 
 // Can this stack take that terminal, after whatever reductions it calls for? The table alone does not tell: it merges
 // states, and a reduction that it lists may lead to a state with no use for the terminal. There may be as many in a row
 // as the text has levels, so they are searched without recursion.
-bool Parser::can_shift(Stack stack, Symbol symbol) {
+Verdict Parser::can_shift(Stack stack, Symbol symbol) {
   const auto key = [symbol](Stack of) { return static_cast<uint64_t>(of) << 16 | symbol; };
   if (const auto known = can_shift_.find(key(stack)); known != can_shift_.end()) return known->second;
   if (can_shift_.size() >= kMaxMemo) can_shift_.clear();
@@ -377,47 +440,61 @@ bool Parser::can_shift(Stack stack, Symbol symbol) {
     size_t from;  // place of the one that it was reduced from
   };
   std::vector<Reached> reached{{stack, 0}};
-  can_shift_.emplace(key(stack), false);  // all are taken for dead ends until one is none
-  bool can = false;
+  can_shift_.emplace(key(stack), Verdict::kNo);  // all are taken for dead ends until one is none
+  Verdict verdict = Verdict::kNo;
   size_t last = 0;
-  for (size_t at = 0; at < reached.size() && !can; ++at) {
-    if (is_spent(1)) return true;
+  for (size_t at = 0; at < reached.size() && verdict != Verdict::kYes; ++at) {
+    if (is_spent(1)) return Verdict::kYes;
     last = at;
     for (const ParseAction& action : language_.actions(stacks_.state(reached[at].stack), symbol)) {
-      if (action.type == ParseAction::kAccept) can = true;
-      if (action.type == ParseAction::kShift && !action.shift.repetition) can = true;
-      if (action.type != ParseAction::kReduce || can) continue;
+      if (action.type == ParseAction::kAccept) verdict = Verdict::kYes;
+      if (action.type == ParseAction::kShift && !action.shift.repetition) verdict = Verdict::kYes;
+      if (action.type != ParseAction::kReduce || verdict == Verdict::kYes) continue;
       const Stack reduced = reduce(reached[at].stack, action);
       if (reduced == kNoStack) continue;
-      const auto [known, is_new] = can_shift_.try_emplace(key(reduced), false);
-      if (is_new) reached.push_back({reduced, at});
-      can = !is_new && known->second;
+      if (stacks_.is_cut(reduced)) {
+        verdict = Verdict::kMaybe;
+        continue;
+      }
+      const auto [known, is_new] = can_shift_.try_emplace(key(reduced), Verdict::kNo);
+      if (is_new)
+        reached.push_back({reduced, at});
+      else
+        verdict = std::max(verdict, known->second);
     }
   }
-  if (!can) return false;
+  if (verdict == Verdict::kNo) return verdict;
+  // What the others may do has not been found out.
   for (const Reached& each : reached) can_shift_.erase(key(each.stack));
-  for (; last > 0; last = reached[last].from) can_shift_.emplace(key(reached[last].stack), true);
-  can_shift_.emplace(key(stack), true);
-  return true;
+  if (verdict == Verdict::kYes)
+    for (; last > 0; last = reached[last].from) can_shift_.emplace(key(reached[last].stack), verdict);
+  can_shift_.emplace(key(stack), verdict);
+  return verdict;
 }
 
-bool Parser::is_viable(const Versions& versions, int depth) {
-  return std::any_of(versions.begin(), versions.end(),
-                     [&](const Version& version) { return is_viable(version, depth); });
+Verdict Parser::is_viable(const Versions& versions, int depth) {
+  return best_of(versions, [&](const Version& version) { return is_viable(version, depth); });
 }
 
 // Is there something that, written after the text, this parse could take?
-bool Parser::is_viable(const Version& version, int depth) {
-  if (version.position == text_.size()) return true;
-  if (version.lex == kDead) return may_be_scanned(version) || (version.may_be_lexed && may_be_lexed(version, depth));
-  if (may_become(version)) return true;
-  refused_at = std::max(refused_at, version.token_start);
+Verdict Parser::is_viable(const Version& version, int depth) {
+  if (is_lost(version)) return Verdict::kMaybe;
+  if (version.position == text_.size()) return Verdict::kYes;
+  if (version.lex == kDead) {
+    const Verdict scanned = may_be_scanned(version);
+    if (scanned == Verdict::kYes || !version.may_be_lexed) return scanned;
+    return std::max(scanned, may_be_lexed(version, depth));
+  }
+  const Verdict longer = may_become(version);
+  if (longer == Verdict::kYes) return longer;
+  if (longer == Verdict::kNo) refused_at = std::max(refused_at, version.token_start);
   const bool may_be_shorter = version.accepted != kNoSymbol && version.accepted_end < version.cursor;
-  return may_be_shorter && depth < kMaxReLexings && is_viable_after(version, depth);
+  if (!may_be_shorter || depth >= kMaxReLexings) return longer;
+  return std::max(longer, is_viable_after(version, depth));
 }
 
 // The open lexeme ends where it could have ended before, and what comes after that end is another token's beginning.
-bool Parser::is_viable_after(const Version& version, int depth) {
+Verdict Parser::is_viable_after(const Version& version, int depth) {
   Versions after;
   const Symbol symbol = keyword_or(version.accepted, version);
   shift(version, symbol, version.accepted_end, version.scanner, symbol != version.accepted, after);
@@ -426,43 +503,46 @@ bool Parser::is_viable_after(const Version& version, int depth) {
 }
 
 // Can one of the tokens that the scanner may yet find be taken?
-bool Parser::may_be_scanned(const Version& version) {
-  for (ExternalSet possible = version.possible; possible; possible &= possible - 1)
-    if (can_take(version, language_.scanner().symbol_map[__builtin_ctzll(possible)])) return true;
-  return false;
+Verdict Parser::may_be_scanned(const Version& version) {
+  Verdict verdict = Verdict::kNo;
+  for (ExternalSet possible = version.possible; possible && verdict != Verdict::kYes; possible &= possible - 1)
+    verdict = std::max(verdict, can_take(version, language_.scanner().symbol_map[__builtin_ctzll(possible)]));
+  return verdict;
 }
 
 // Were the scanner to find nothing, could the lexer?
-bool Parser::may_be_lexed(Version version, int depth) {
-  if (depth >= kMaxReLexings) return true;
+Verdict Parser::may_be_lexed(Version version, int depth) {
+  if (depth >= kMaxReLexings) return Verdict::kYes;
   start_lexing(version, language_.lex_mode(stacks_.state(version.stack)).lex_state);
   if (!lex(version, false)) return is_viable(version, depth + 1);
-  return version.accepted != kNoSymbol && is_viable_after(version, depth);
+  return version.accepted == kNoSymbol ? Verdict::kNo : is_viable_after(version, depth);
 }
 
 // Can the open lexeme become a token that the stack can take?
-bool Parser::may_become(const Version& version) {
+Verdict Parser::may_become(const Version& version) {
   const Symbol word = language_.keyword_capture_token();
-  return grammar_->lexer.state(version.lex).reachable.any_of([&](Symbol symbol) {
+  return best_of(grammar_->lexer.state(version.lex).reachable, [&](Symbol symbol) {
     if (grammar_->keywords && symbol == word && word != kEnd) return may_become_word(version);
     if (grammar_->policy.is_json_number(symbol) && !is_json_number(text_.substr(version.token_start), true))
-      return false;
+      return Verdict::kNo;
     return can_take(version, symbol);
   });
 }
 
-bool Parser::may_become_word(const Version& version) {
-  if (can_take(version, language_.keyword_capture_token())) return true;
+Verdict Parser::may_become_word(const Version& version) {
+  const Verdict as_word = can_take(version, language_.keyword_capture_token());
+  if (as_word == Verdict::kYes) return as_word;
   const LexerTables& keywords = *grammar_->keywords;
   LexState at_keyword = keywords.start(0);
   for (uint32_t at = version.token_start; at < text_.size();) {
     const Utf8Character character = utf8_at(text_, at);
     if (character.length == 0) break;
     at_keyword = keywords.step(at_keyword, character.code_point).state;
-    if (at_keyword == kDead) return false;
+    if (at_keyword == kDead) return as_word;
     at += character.length;
   }
-  return keywords.state(at_keyword).reachable.any_of([&](Symbol symbol) { return can_take(version, symbol); });
+  const auto take = [&](Symbol symbol) { return can_take(version, symbol); };
+  return std::max(as_word, best_of(keywords.state(at_keyword).reachable, take));
 }
 
 void Parser::add(const Version& version, Versions& versions) {

@@ -49,7 +49,11 @@ struct Grammar {
   bool is_layout_token(Symbol symbol) const { return layout_tokens.contains(symbol); }
 };
 
-// One parse that is alive. Its open lexeme, if any, is what lies from `position` to the end of the text.
+// Whether something may come next. kMaybe: only what lies below a stack's cut would tell.
+enum class Verdict : int8_t { kNo, kMaybe, kYes };
+
+// One parse that is alive. Its open lexeme, if any, is what lies from `position` to the end of the text. Where its
+// stack is a cut the parse is lost: it has got to where nothing is known, and may be anything.
 struct Version {
   Stack stack;
   ScannerState scanner;
@@ -108,15 +112,19 @@ class Parser {
   void end_extra(const Version& version, Versions& versions);
   Stack reduce(Stack stack, const ParseAction& action);
   bool policy_allows(Stack stack, Symbol before, Symbol symbol);
-  bool can_take(const Version& version, Symbol symbol);
-  bool can_shift(Stack stack, Symbol symbol);
-  bool is_viable(const Versions& versions, int depth = 0);
-  bool is_viable(const Version& version, int depth);
-  bool is_viable_after(const Version& version, int depth);
-  bool may_be_scanned(const Version& version);
-  bool may_be_lexed(Version version, int depth);
-  bool may_become(const Version& version);
-  bool may_become_word(const Version& version);
+  bool is_at_home(Stack stack, size_t home);
+  bool is_lost(const Version& version) const { return stacks_.is_cut(version.stack); }
+  // The stack without what lies below its topmost `n_states`; the same where it has no more.
+  Stack cut(Stack stack, size_t n_states);
+  Verdict can_take(const Version& version, Symbol symbol);
+  Verdict can_shift(Stack stack, Symbol symbol);
+  Verdict is_viable(const Versions& versions, int depth = 0);
+  Verdict is_viable(const Version& version, int depth);
+  Verdict is_viable_after(const Version& version, int depth);
+  Verdict may_be_scanned(const Version& version);
+  Verdict may_be_lexed(Version version, int depth);
+  Verdict may_become(const Version& version);
+  Verdict may_become_word(const Version& version);
   void add(const Version& version, Versions& versions);
   void start_watch();
   // Counts, and tells whether that is more than one call may take: then everything is allowed.
@@ -129,7 +137,7 @@ class Parser {
   StackPool stacks_;
   std::string_view text_;  // of the call that is under way
   std::unordered_set<Stack> known_outside_;
-  std::unordered_map<uint64_t, bool> can_shift_;
+  std::unordered_map<uint64_t, Verdict> can_shift_;
   bool is_accepted_ = false;  // some parse took the end of the text
   uint64_t n_steps_ = 0;
   uint64_t max_steps_ = 0;

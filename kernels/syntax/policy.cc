@@ -29,7 +29,11 @@ Policy::Policy(const Language& language, const PolicyText& text) : is_strict_(te
     for (Symbol rule : symbols_named(language, name))
       for (const std::string& part : parts) add_states_after(language, part, parts_[rule]);
   for (const auto& [name, around] : text.needs_enclosing)
-    for (Symbol symbol : symbols_named(language, name)) add_states_after(language, around, homes_[symbol]);
+    for (Symbol symbol : symbols_named(language, name)) {
+      const auto [home, is_new] = home_of_.try_emplace(symbol, homes_.size());
+      if (is_new) homes_.emplace_back();
+      add_states_after(language, around, homes_[home->second]);
+    }
   for (const std::string& name : text.json_numbers)
     for (Symbol symbol : symbols_named(language, name)) json_numbers_.insert(symbol);
 }

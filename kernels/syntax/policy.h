@@ -4,6 +4,7 @@
 #define TREEFILL_SYNTAX_POLICY_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -45,12 +46,13 @@ class Policy {
     const auto found = parts_.find(rule);
     return found == parts_.end() ? nullptr : &found->second;
   }
-  // The states of which one must lie on the stack for `symbol` to be taken; null where any stack will do.
-  const std::unordered_set<StateId>* home_of(Symbol symbol) const {
-    if (homes_.empty()) return nullptr;
-    const auto found = homes_.find(symbol);
-    return found == homes_.end() ? nullptr : &found->second;
+  // The place in `homes` of the states of which one must lie on the stack for `symbol` to be taken; nothing where any
+  // stack will do.
+  std::optional<size_t> home_of(Symbol symbol) const {
+    const auto found = home_of_.find(symbol);
+    return found == home_of_.end() ? std::nullopt : std::optional(found->second);
   }
+  const std::vector<std::unordered_set<StateId>>& homes() const { return homes_; }
   bool is_strict() const { return is_strict_; }
   bool has_json_numbers() const { return !json_numbers_.empty(); }
   bool is_json_number(Symbol symbol) const { return json_numbers_.contains(symbol); }
@@ -58,7 +60,8 @@ class Policy {
  private:
   std::unordered_set<uint32_t> pairs_;
   std::unordered_map<Symbol, std::unordered_set<StateId>> parts_;
-  std::unordered_map<Symbol, std::unordered_set<StateId>> homes_;
+  std::vector<std::unordered_set<StateId>> homes_;
+  std::unordered_map<Symbol, size_t> home_of_;
   std::unordered_set<Symbol> json_numbers_;
   bool is_strict_ = false;
 };

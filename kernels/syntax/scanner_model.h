@@ -28,7 +28,7 @@ class ScannerModel {
   // What nothing that follows tells from the text from `position` on.
   struct Rest {
     std::string text;
-    bool is_never_lexed = false;  // the scanner will find something in it, unless a NUL comes
+    bool is_never_lexed = false;  // where the scanner finds nothing in it, nothing will come of what the lexer does
   };
 
   struct Question {

@@ -2,6 +2,8 @@
 //
 // A stack is a number: the one of its top, which knows the one below. Equal stacks have equal numbers, so comparing,
 // copying and going back to an older one cost nothing; nothing is freed before the pool is.
+//
+// A stack may stand on a cut: what lies below is not known, but for some facts about it.
 
 #ifndef TREEFILL_SYNTAX_STACKS_H_
 #define TREEFILL_SYNTAX_STACKS_H_
@@ -25,6 +27,10 @@ class StackPool {
 
   Stack below(Stack stack) const { return nodes_[stack].below; }
 
+  Stack cut(uint16_t facts) { return push(kBelowCut, facts); }
+  bool is_cut(Stack stack) const { return nodes_[stack].below == kBelowCut; }
+  uint16_t facts_below(Stack cut) const { return nodes_[cut].state; }
+
   // `under` may be kNoStack.
   Stack push(Stack under, StateId state) {
     if (nodes_.size() * 2 >= slots_.size()) grow();
@@ -39,13 +45,16 @@ class StackPool {
     }
   }
 
-  // The stack without its topmost states; kNoStack where it has not so many below the bottom one.
+  // The stack without its topmost states; kNoStack where it has not so many below the bottom one, and the cut where it
+  // has not so many above that.
   Stack pop(Stack stack, unsigned n_states) const {
-    for (; n_states > 0 && stack != kNoStack; --n_states) stack = nodes_[stack].below;
+    for (; n_states > 0 && stack != kNoStack && !is_cut(stack); --n_states) stack = nodes_[stack].below;
     return stack;
   }
 
  private:
+  static constexpr Stack kBelowCut = 0xFFFFFFFE;
+
   struct Node {
     Stack below;
     StateId state;

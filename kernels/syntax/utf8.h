@@ -38,6 +38,13 @@ inline Utf8Character utf8_at(std::string_view text, size_t at) {
   return {code_point, length};
 }
 
+// Does the text end inside a character?
+inline bool ends_inside_character(std::string_view text) {
+  size_t last = text.size();
+  while (last > 0 && (static_cast<uint8_t>(text[last - 1]) & 0xC0) == 0x80) --last;
+  return last > 0 && utf8_at(text, last - 1).length == 0;
+}
+
 struct CodePoints {
   int32_t first;
   int32_t last;

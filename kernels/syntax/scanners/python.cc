@@ -189,6 +189,16 @@ std::string lines_in(std::string_view text) {
   return lines;
 }
 
+// Is there a byte in what is before a token, comments left out, that is neither a blank nor a line feed?
+bool has_odd_layout(std::string_view text) {
+  bool is_comment = false;
+  for (char c : text) {
+    if (c == '\0' || (!is_comment && (c == '\r' || c == '\f' || c == '\\'))) return true;
+    is_comment = c == '#' || (is_comment && c != '\n');
+  }
+  return false;
+}
+
 class PythonScanner : public ScannerModel {
  public:
   Answer scan(const Question& question) const override {
@@ -257,8 +267,8 @@ class PythonScanner : public ScannerModel {
           case '}':
             return content_or_nothing();
           case '\n':
-            if (has_content) return declined();
             if (question_.is_strict) return refused();
+            if (has_content) return declined();
             reader_.advance();
             has_content = true;
             break;
@@ -304,6 +314,8 @@ class PythonScanner : public ScannerModel {
       std::string before(has_content ? 1 : 0, 'a');
       if (line_feed != std::string_view::npos) before += lines_in(text.substr(line_feed));
       tell_rest(question_, before, open);
+      // A line's end in it is all that the scanner would find nothing for.
+      question_.rest->is_never_lexed = question_.is_strict && has_content;
     }
 
     // The text's last line and one comment before it are all that tells what is found.
@@ -314,7 +326,7 @@ class PythonScanner : public ScannerModel {
       const size_t last = text.rfind('\n');
       const bool is_blank_line = text.find_first_not_of(" \t") == std::string_view::npos;
       if (is_blank_line && !text.empty() && question_.position > 0) question_.rest->text = " ";  // no line begins in it
-      if (last == std::string_view::npos || text.find_first_of(std::string_view("\r\f\\\0", 4)) != text.npos) return;
+      if (last == std::string_view::npos || has_odd_layout(text)) return;
       const std::string_view line = text.substr(last);
       if (line.find_first_not_of(" \t", 1) != line.npos && line[line.find_first_not_of(" \t", 1)] != '#') return;
       const size_t comment = text.find('#');
