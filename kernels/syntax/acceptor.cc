@@ -92,7 +92,8 @@ std::string Acceptor::forced(size_t limit) {
   return bytes;
 }
 
-bool Acceptor::fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabulary, std::span<uint32_t> words) {
+MaskWalk::Outcome Acceptor::fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabulary,
+                                      std::span<uint32_t> words, MaskDictionary* dictionary, MaskWalk::Effort effort) {
   if (vocabulary->grammar() != pool_->grammar())
     throw std::invalid_argument("The vocabulary is spelled for another grammar.");
   end_trial();
@@ -101,9 +102,9 @@ bool Acceptor::fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabul
     member_->vocabulary = vocabulary;
   }
   const bool had_given_up = !gave_up().empty();
-  const bool is_decided = member_->walk->fill(text_, versions_, words);
-  gave_up_on_trial_ = !is_decided && !had_given_up;
-  return is_decided;
+  const MaskWalk::Outcome outcome = member_->walk->fill(text_, versions_, words, dictionary, effort);
+  gave_up_on_trial_ = outcome == MaskWalk::Outcome::kGaveUp && !had_given_up;
+  return outcome;
 }
 
 bool Acceptor::accept(std::string_view more) {

@@ -64,9 +64,14 @@ class Acceptor {
   bool accepts_whole(std::string_view rest, size_t n_back = 0);
   // The bytes that must come next, as far as there is but one way on, and at most so many.
   std::string forced(size_t limit);
-  // Sets the bits of the tokens that may come next, in a mask that is all 0: those that `allows` allows. False where
-  // the grammar gave up: then the bits are those of all tokens.
-  bool fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabulary, std::span<uint32_t> words);
+  // Sets the bits of the tokens that may come next, in a mask that is all 0: those that `allows` allows; all of them
+  // unless it was decided.
+  MaskWalk::Outcome fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabulary, std::span<uint32_t> words,
+                              MaskDictionary* dictionary = nullptr, MaskWalk::Effort effort = MaskWalk::Effort::kWalk);
+  // What the halves of the last mask are found by in a dictionary.
+  std::vector<std::string> mask_keys() const {
+    return member_->walk ? member_->walk->keys() : std::vector<std::string>();
+  }
   // How much the last mask took.
   MaskWalk::Counts mask_counts() const { return member_->walk ? member_->walk->counts() : MaskWalk::Counts{}; }
   // The terminals that may come next, where a token has just ended.

@@ -26,6 +26,8 @@ using namespace nb::literals;
 namespace treefill::syntax {
 namespace {
 
+using Effort = MaskWalk::Effort;
+
 constexpr size_t kLongText = 4096;  // bytes, from which on others may run meanwhile
 
 std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
@@ -133,6 +135,65 @@ std::vector<std::vector<bool>> external_states(const BoundGrammar& grammar) {
     states.emplace_back(valid, valid + language.external_token_count());
   }
   return states;
+}
+
+nb::bytes to_bytes(const Hash128& hash) {
+  std::string bytes;  // as `xxhash` writes it: the highest byte first
+  for (uint64_t half : {hash.high, hash.low})
+    for (int shift = 56; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(half >> shift));
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+void bind_dictionary(nb::module_& m) {
+  nb::class_<MaskDictionary>(m, "MaskDictionary")
+      .def(
+          "__init__",
+          [](MaskDictionary* self, const nb::bytes& environment, size_t max_bytes, size_t n_words) {
+            new (self) MaskDictionary(std::string(view(environment)), max_bytes, n_words);
+          },
+          "environment"_a, "max_bytes"_a, "n_words"_a)
+      .def(
+          "hash", [](const MaskDictionary& self, const nb::bytes& key) { return to_bytes(self.hash(view(key))); },
+          "key"_a)
+      .def(
+          "evict", [](MaskDictionary& self, const nb::bytes& key) { return self.evict(self.hash(view(key))); }, "key"_a)
+      .def("clear", &MaskDictionary::clear)
+      .def(
+          "dump",
+          [](const MaskDictionary& self, size_t limit) {
+            std::string file;
+            {
+              nb::gil_scoped_release no_gil;
+              file = self.dump(limit);
+            }
+            return nb::bytes(file.data(), file.size());
+          },
+          "limit"_a)
+      .def("open_file", &MaskDictionary::open_file, "path"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("close_file", &MaskDictionary::close_file)
+      .def_prop_ro("hashes",
+                   [](const MaskDictionary& self) {
+                     nb::list hashes;
+                     for (const Hash128& hash : self.hashes()) hashes.append(to_bytes(hash));
+                     return hashes;
+                   })
+      .def_prop_ro("counts", [](const MaskDictionary& self) {
+        const auto counts = self.counts();
+        nb::dict all;
+        all["n_nearest"] = counts.n_nearest;
+        all["n_found"] = counts.n_found;
+        all["n_read"] = counts.n_read;
+        all["n_missed"] = counts.n_missed;
+        all["n_dropped"] = counts.n_dropped;
+        all["n_evicted"] = counts.n_evicted;
+        all["n_collisions"] = counts.n_collisions;
+        all["n_damaged"] = counts.n_damaged;
+        all["n_entries"] = counts.n_entries;
+        all["n_masks"] = counts.n_masks;
+        all["n_bytes"] = counts.n_bytes;
+        all["n_in_file"] = counts.n_in_file;
+        return all;
+      });
 }
 
 }  // namespace
@@ -263,6 +324,11 @@ void bind(nb::module_& m) {
       .def_prop_ro("n_nodes", [](const BoundVocabulary& self) {
         return self.spelled->without_line_feed().nodes.size() + self.spelled->with_line_feed().nodes.size() - 2;
       });
+  nb::enum_<MaskWalk::Outcome>(m, "MaskOutcome")
+      .value("DECIDED", MaskWalk::Outcome::kDecided)
+      .value("UNKNOWN", MaskWalk::Outcome::kUnknown)
+      .value("GAVE_UP", MaskWalk::Outcome::kGaveUp);
+  bind_dictionary(m);
   nb::class_<BoundAcceptor>(m, "Acceptor")
       .def(
           "__init__", [](BoundAcceptor* self, const BoundGrammar& grammar) { new (self) BoundAcceptor(grammar); },
@@ -298,20 +364,31 @@ void bind(nb::module_& m) {
           "limit"_a)
       .def(
           "fill_mask",
-          [](BoundAcceptor& self, const BoundVocabulary& vocabulary, const MaskWords& words) {
+          [](BoundAcceptor& self, const BoundVocabulary& vocabulary, const MaskWords& words, MaskDictionary* dictionary,
+             bool is_walked) {
             if (words.size() != vocabulary.spelled->vocabulary().n_words())
               throw std::invalid_argument("The mask has " + std::to_string(words.size()) + " words, not " +
                                           std::to_string(vocabulary.spelled->vocabulary().n_words()) + ".");
             const std::span<uint32_t> bits(words.data(), words.size());
             std::fill(bits.begin(), bits.end(), 0);
             nb::gil_scoped_release no_gil;
-            return self.get().fill_mask(vocabulary.spelled, bits);
+            return self.get().fill_mask(vocabulary.spelled, bits, dictionary,
+                                        is_walked ? Effort::kWalk : Effort::kLookUp);
           },
-          "vocabulary"_a, "words"_a.noconvert())  // a converted copy would be written in vain
+          "vocabulary"_a, "words"_a.noconvert(),  // a converted copy would be written in vain
+          "dictionary"_a.none() = nullptr, "is_walked"_a = true)
+      .def_prop_ro("mask_keys",
+                   [](BoundAcceptor& self) {
+                     nb::list keys;
+                     for (const std::string& key : self.get().mask_keys())
+                       keys.append(nb::bytes(key.data(), key.size()));
+                     return keys;
+                   })
       .def_prop_ro("mask_counts",
                    [](BoundAcceptor& self) {
                      const auto counts = self.get().mask_counts();
-                     return std::tuple(counts.n_nodes, counts.n_steps, counts.n_parsed, counts.n_raw, counts.n_configs);
+                     return std::tuple(counts.n_nodes, counts.n_steps, counts.n_parsed, counts.n_raw, counts.n_configs,
+                                       counts.n_rechecked);
                    })
       .def_prop_ro("is_alive", [](BoundAcceptor& self) { return self.get().is_alive(); })
       .def_prop_ro("n_accepted", [](BoundAcceptor& self) { return self.get().n_accepted(); })

@@ -56,6 +56,10 @@ class ExternalScanner {
   // What of an undecided text is enough to go on with: nothing that follows tells it from the text from the question's
   // position on. All of it where there is no model.
   ScannerModel::Rest rest(const Question& question, std::string_view text) const;
+  // What the scanner remembers there, as it wrote it.
+  std::string_view memory(ScannerState state) const {
+    return state < memories_.size() ? std::string_view(memories_[state]) : std::string_view();
+  }
   // Has the scanner ever asked how far into its line it is? Then what is before it on the line matters.
   bool asks_for_column() const { return asks_for_column_; }
 

@@ -12,12 +12,30 @@ constexpr size_t kMaxParsed = 2'000'000;  // steps of one mask: then everything 
 constexpr int kMaxComments = 500;         // in a row, of which those that are alike count as one
 constexpr size_t kMaxConfigs = 50'000;    // are remembered
 constexpr size_t kWhole = ~size_t{0};
+constexpr size_t kMaxOpen = 250;     // tokens that are asked about again where the rest of the mask was known
+constexpr size_t kMaxHarmless = 64;  // bytes of a text in a key
 constexpr size_t kDepths[] = {4,  6,  9,     14,
                               22, 40, kWhole};  // states of the stack that are looked at, one after the other
 
 template <typename T>
 void append(std::string& key, T value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void append_text(std::string& key, std::string_view text) {
+  append(key, static_cast<uint32_t>(text.size()));
+  key += text;
+}
+
+// Layout, and what stands for anything in a text of which only that counts.
+bool is_harmless(std::string_view text) {
+  return text.size() <= kMaxHarmless && text.find_first_not_of(" \t\r\n#ax") == std::string_view::npos;
+}
+
+size_t n_tokens(const std::vector<TokenRange>& ranges) {
+  size_t n = 0;
+  for (const TokenRange& range : ranges) n += range.to - range.from;
+  return n;
 }
 
 uint64_t mix(uint64_t hash, uint64_t value) {
@@ -80,23 +98,28 @@ void MaskWalk::ParseIds::grow(const std::vector<Parse>& parses) {
   }
 }
 
-bool MaskWalk::fill(std::string_view text, const Versions& versions, std::span<uint32_t> words) {
+MaskWalk::Outcome MaskWalk::fill(std::string_view text, const Versions& versions, std::span<uint32_t> words,
+                                 MaskDictionary* dictionary, Effort effort) {
   counts_ = {};
+  keys_.clear();
   if (configs_.size() > kMaxConfigs) forget();
-  while (parser_.gave_up().empty()) {
-    fill(vocabulary_->without_line_feed(), text, versions, words);
-    fill(vocabulary_->with_line_feed(), text, versions, words);
+  bool is_known = true;
+  while (is_known && parser_.gave_up().empty()) {
+    Roots roots{text, versions, {}};
+    is_known = fill_half(vocabulary_->without_line_feed(), roots, words, dictionary, effort) &&
+               fill_half(vocabulary_->with_line_feed(), roots, words, dictionary, effort);
     if (is_column_kept_ == parser_.scanner_.asks_for_column()) break;
     is_column_kept_ = true;  // the scanner has shown that it looks at what was forgotten: all over again
     forget();
     std::fill(words.begin(), words.end(), 0);
   }
   counts_.n_configs = configs_.size();
-  if (parser_.gave_up().empty()) return true;
-  forget();
+  if (is_known && parser_.gave_up().empty()) return Outcome::kDecided;
+  const Outcome outcome = parser_.gave_up().empty() ? Outcome::kUnknown : Outcome::kGaveUp;
+  if (outcome == Outcome::kGaveUp) forget();
   set_tokens(vocabulary_->without_line_feed().ids, words);
   set_tokens(vocabulary_->with_line_feed().ids, words);
-  return false;
+  return outcome;
 }
 
 void MaskWalk::forget() {
@@ -120,32 +143,141 @@ void MaskWalk::forget() {
   steps_.clear();
   configs_.clear();
   config_ids_.clear();
+  near_.assign(kNear, {});
   not_begun_ = keep_lexeme(Version{}, "", "", {});
   lost_ = keep_parse({parser_.stacks_.cut(0), ExternalScanner::kFresh, kNoSymbol, 0, not_begun_});
   verdicts_[lost_] = static_cast<int8_t>(Verdict::kMaybe);
   nothing_known_ = config_of(lost_);
 }
 
-void MaskWalk::fill(const TokenTrie& trie, std::string_view text, const Versions& versions, std::span<uint32_t> words) {
-  std::vector<TokenRange> asked{{0, static_cast<uint32_t>(trie.ids.size())}};
-  for (size_t depth : kDepths)
-    if (!asked.empty()) asked = walk(trie, place_of(root(text, versions, depth)), asked, words);
+// Half of the mask: the tokens of one trie. False where it is not known and nothing is to be walked.
+bool MaskWalk::fill_half(const TokenTrie& trie, Roots& roots, std::span<uint32_t> words, MaskDictionary* dictionary,
+                         Effort effort) {
+  const bool has_line_feed = &trie == &vocabulary_->with_line_feed();
+  std::vector<TokenRange> open{{0, static_cast<uint32_t>(trie.ids.size())}};
+  std::vector<uint32_t> made;  // what came of the walks so far
+  bool is_asked = dictionary != nullptr;
+  for (size_t rung = 0; rung < std::size(kDepths) && !open.empty() && parser_.gave_up().empty(); ++rung) {
+    const Id config = root(roots, rung);
+    if (config == kNowhere) return true;
+    if (!is_asked) {
+      open = walk(trie, place_of(config), open, words);
+      continue;
+    }
+    MaskDictionary::Found entry = look_up(config, has_line_feed, *dictionary);
+    if (!entry && effort == Effort::kLookUp) return false;
+    if (!entry) {
+      made.resize(words.size());
+      open = walk(trie, place_of(config), open, made);
+      if (!parser_.gave_up().empty()) return true;
+      entry = keep(config, has_line_feed, rung, open, made, trie, *dictionary);
+    }
+    if (!entry->mask) continue;
+    entry->mask->apply(words, trie.words);
+    open = entry->open;
+    counts_.n_rechecked += n_tokens(open);
+    is_asked = false;
+  }
+  return true;
 }
 
-MaskWalk::Id MaskWalk::root(std::string_view text, const Versions& versions, size_t depth) {
+MaskDictionary::Found MaskWalk::look_up(Id config, bool has_line_feed, MaskDictionary& dictionary) {
+  Near& near = near_of(config, has_line_feed);
+  const std::string& key = key_of(config, has_line_feed);
+  const bool is_near = near.entry && near.config == config && near.has_line_feed == has_line_feed &&
+                       near.dictionary == &dictionary && near.generation == dictionary.generation();
+  if (!is_near) {
+    near = {config, has_line_feed, &dictionary, dictionary.generation(), dictionary.find(dictionary.hash(key), key)};
+  } else {
+    dictionary.count_nearest();
+  }
+  if (near.entry && near.entry->mask) keys_.push_back(key);
+  return near.entry;
+}
+
+MaskDictionary::Found MaskWalk::keep(Id config, bool has_line_feed, size_t rung, const std::vector<TokenRange>& open,
+                                     std::span<const uint32_t> made, const TokenTrie& trie,
+                                     MaskDictionary& dictionary) {
+  const std::string& key = key_of(config, has_line_feed);
+  MaskEntry entry;
+  entry.is_private = configs_[config].is_private;
+  if (n_tokens(open) <= kMaxOpen || kDepths[rung] == kWhole) {
+    entry.mask = std::make_shared<const StoredMask>(made, trie.ids);
+    entry.open = open;
+    keys_.push_back(key);
+  }
+  // What was found out before the scanner showed that it looks at what was forgotten is no knowledge.
+  if (is_column_kept_ != parser_.scanner_.asks_for_column()) return std::make_shared<const MaskEntry>(std::move(entry));
+  const MaskDictionary::Found kept = dictionary.add(dictionary.hash(key), key, std::move(entry));
+  near_of(config, has_line_feed) = {config, has_line_feed, &dictionary, dictionary.generation(), kept};
+  return kept;
+}
+
+// All that a mask of the config depends on, as bytes that mean the same in every process.
+const std::string& MaskWalk::key_of(Id config, bool has_line_feed) {
+  std::string& key = configs_[config].keys[has_line_feed];
+  if (key.empty()) {
+    key.push_back(static_cast<char>(has_line_feed));
+    key.push_back(static_cast<char>(is_column_kept_));
+    write(config, key, configs_[config].is_private);
+  }
+  return key;
+}
+
+void MaskWalk::write(Id config, std::string& key, bool& is_private) const {
+  if (config == kNowhere) return append(key, kNowhere);
+  std::vector<std::string> parses;
+  for (Id parse : configs_[config].parses) write(parses_[parse], parses.emplace_back(), is_private);
+  std::sort(parses.begin(), parses.end());
+  append(key, static_cast<uint32_t>(parses.size()));
+  for (const std::string& parse : parses) key += parse;
+}
+
+void MaskWalk::write(const Parse& parse, std::string& key, bool& is_private) const {
+  const Lexeme& lexeme = lexemes_[parse.lexeme];
+  const std::string_view memory = parser_.scanner_.memory(parse.scanner);
+  write(parse.stack, key);
+  append(key, parse.before);
+  append_text(key, memory);
+  append_text(key, pasts_[parse.past]);
+  append_text(key, lexeme.key);
+  const ScannerModel* model = parser_.grammar()->model;
+  const bool is_memory_harmless = memory.empty() || (model && model->remembers_layout_only());
+  is_private |= !is_memory_harmless || !is_harmless(pasts_[parse.past]) || !is_harmless(lexeme.written);
+  append(key, static_cast<uint32_t>(lexeme.alternatives.size()));
+  for (const Alternative& each : lexeme.alternatives) {
+    write(each.stack, key);
+    write(each.config, key, is_private);
+  }
+}
+
+// From the top down.
+void MaskWalk::write(Stack stack, std::string& key) const {
+  const StackPool& stacks = parser_.stacks_;
+  std::string states;
+  for (; stack != kNoStack && !stacks.is_cut(stack); stack = stacks.below(stack)) append(states, stacks.state(stack));
+  append_text(key, states);
+  append(key, stack == kNoStack);
+  append(key, stack == kNoStack ? uint16_t{0} : stacks.facts_below(stack));
+}
+
+MaskWalk::Id MaskWalk::root(Roots& roots, size_t rung) {
+  if (rung < roots.found.size()) return roots.found[rung];
   std::vector<Id> parses;
-  for (Version version : versions) {
-    buffer_ = text;
+  for (Version version : roots.versions) {
+    buffer_ = roots.text;
     parser_.text_ = buffer_;
-    version.stack = parser_.cut(version.stack, depth);
+    version.stack = parser_.cut(version.stack, kDepths[rung]);
     parses.push_back(keep(version, 0, 0));
   }
-  return intern(std::move(parses));
+  roots.found.resize(rung, kUnknown);
+  roots.found.push_back(intern(std::move(parses)));
+  return roots.found.back();
 }
 
 // Sets the bits of those of the tokens that may come, and returns those that more of the stack would tell about.
-std::vector<MaskWalk::TokenRange> MaskWalk::walk(const TokenTrie& trie, Place root, std::span<const TokenRange> asked,
-                                                 std::span<uint32_t> words) {
+std::vector<TokenRange> MaskWalk::walk(const TokenTrie& trie, Place root, std::span<const TokenRange> asked,
+                                       std::span<uint32_t> words) {
   std::vector<TokenRange> open;
   if (root == kDeadPlace) return open;
   std::array<Place, 257> at;
@@ -324,6 +456,7 @@ MaskWalk::Id MaskWalk::find_undecided_after(const Parse& parse, Letter letter) {
   const bool is_done = parser_.read_lexeme(version, false);
   const bool is_whole = is_done && version.cursor == buffer_.size();
   if (is_done && !is_whole) return version.accepted == kNoSymbol ? kNowhere : kUseParser;
+  version.seen = static_cast<uint32_t>(buffer_.size());
   const Id lexeme = keep_lexeme(relative_to(version, version.position), text, text, {});
   links_[lexeme].is_whole = is_whole;
   return lexeme;
@@ -334,6 +467,7 @@ MaskWalk::Id MaskWalk::keep_undecided(Version version, const ScannerModel::Rest&
   if (ends_inside_character(text) || (is_lexer_asked && !is_lexed_alike(version, text, rest.text))) return kUseParser;
   version = relative_to(version, version.position);
   version.lex = kDead;
+  version.seen = static_cast<uint32_t>(rest.text.size());
   return keep_lexeme(version, rest.text, rest.text, {});
 }
 
@@ -628,11 +762,6 @@ MaskWalk::Id MaskWalk::keep_lexeme(const Version& version, std::string_view text
   const bool is_lexed = is_begun && version.lex != kDead;
   std::string key;
   append(key, static_cast<uint8_t>(is_begun + is_lexed));
-  append(key, alternatives.size());
-  for (const auto& [stack, config] : alternatives) {
-    append(key, stack);
-    append(key, config);
-  }
   if (is_lexed) {
     key += lexeme_key(version, text);
   } else if (is_begun) {
@@ -641,13 +770,21 @@ MaskWalk::Id MaskWalk::keep_lexeme(const Version& version, std::string_view text
     key += rest;
     ++counts_.n_raw;
   }
-  const auto [known, is_new] = lexeme_ids_.try_emplace(std::move(key), static_cast<Id>(lexemes_.size()));
+  std::string whole = key;
+  for (const auto& [stack, config] : alternatives) {
+    append(whole, stack);
+    append(whole, config);
+  }
+  append(whole, alternatives.size());
+  const auto [known, is_new] = lexeme_ids_.try_emplace(std::move(whole), static_cast<Id>(lexemes_.size()));
   if (is_new) {
     const Id ending = is_lexed && alternatives.empty() ? ending_of(version, text) : kNowhere;
     const Symbol word = language_.keyword_capture_token();
     const bool may_be_word = is_lexed && parser_.grammar()->keywords && word != kEnd &&
                              parser_.grammar()->lexer.state(version.lex).reachable.contains(word);
-    lexemes_.push_back({std::string(text), version, is_lexed, std::move(alternatives)});
+    std::string written(is_lexed ? text.substr(n_settled(version)) : rest);
+    lexemes_.push_back(
+        {std::string(text), version, is_lexed, std::move(alternatives), std::move(key), std::move(written)});
     links_.push_back({.ending = ending, .is_lexed = is_lexed, .may_be_word = may_be_word});
   }
   return known->second;
@@ -679,6 +816,14 @@ LexState MaskWalk::keyword_at(const Version& version, std::string_view text, uin
   return state;
 }
 
+// How much of the lexeme's text is never read again. Where the automaton will find a longer token whatever comes, it
+// never goes back to the one before.
+uint32_t MaskWalk::n_settled(const Version& version) const {
+  const bool has_token = version.accepted != kNoSymbol;
+  const bool goes_back = has_token && !parser_.grammar()->lexer.state(version.lex).is_bound_to_accept;
+  return goes_back ? std::min(version.accepted_end, version.cursor) : version.cursor;
+}
+
 // All that the automaton and the parser may yet ask of the lexeme.
 std::string MaskWalk::lexeme_key(const Version& version, std::string_view text) const {
   const Grammar& grammar = *parser_.grammar();
@@ -696,10 +841,7 @@ std::string MaskWalk::lexeme_key(const Version& version, std::string_view text) 
   const bool is_number =
       policy.has_json_numbers() && ((has_token && policy.is_json_number(version.accepted)) ||
                                     reachable.any_of([&](Symbol symbol) { return policy.is_json_number(symbol); }));
-  const uint32_t left = has_token ? std::min(version.accepted_end, version.cursor) : version.cursor;
-  // Where the automaton will find a longer token whatever comes, it never goes back to this one.
-  const bool is_left = !has_token || !grammar.lexer.state(version.lex).is_bound_to_accept;
-  if (is_number || is_left) key += text.substr(is_number ? version.token_start : left);
+  key += text.substr(is_number ? version.token_start : n_settled(version));
   if (grammar.model && text.find('\n') != std::string_view::npos) key += grammar.model->past(text);
   return key;
 }

@@ -29,6 +29,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "syntax/mask_dictionary.h"
 #include "syntax/parser.h"
 #include "syntax/vocabulary.h"
 
@@ -38,22 +39,30 @@ class MaskWalk {
  public:
   MaskWalk(Parser& parser, std::shared_ptr<const GrammarVocabulary> vocabulary);
 
-  // Sets the bits of the tokens that may come after `text`, whose parses are `versions`, in a mask that is all 0.
-  // True where the grammar decided; false where it gave up: then the bits are those of all tokens.
-  bool fill(std::string_view text, const Versions& versions, std::span<uint32_t> words);
+  // kUnknown: the dictionary has not the mask, and nothing was to be walked. kGaveUp: so did the grammar.
+  enum class Outcome { kDecided, kUnknown, kGaveUp };
+  enum class Effort { kLookUp, kWalk };
+  // Sets the bits of the tokens that may come after `text`, whose parses are `versions`, in a mask that is all 0; those
+  // of all tokens unless it was decided. What the dictionary has is taken from there, and what it has not is added.
+  Outcome fill(std::string_view text, const Versions& versions, std::span<uint32_t> words,
+               MaskDictionary* dictionary = nullptr, Effort effort = Effort::kWalk);
+  // What the halves of the mask were found by in the last `fill` with a dictionary.
+  const std::vector<std::string>& keys() const { return keys_; }
 
   // How much the last walk did.
   struct Counts {
-    uint64_t n_nodes = 0;    // of the tries that were looked at
-    uint64_t n_steps = 0;    // where letters led from numbers for the first time
-    uint64_t n_parsed = 0;   // times that the parser was asked
-    uint64_t n_raw = 0;      // texts that are a scanner's to decide
-    uint64_t n_configs = 0;  // numbers, those of earlier masks among them
+    uint64_t n_nodes = 0;      // of the tries that were looked at
+    uint64_t n_steps = 0;      // where letters led from numbers for the first time
+    uint64_t n_parsed = 0;     // times that the parser was asked
+    uint64_t n_raw = 0;        // texts that are a scanner's to decide
+    uint64_t n_configs = 0;    // numbers, those of earlier masks among them
+    uint64_t n_rechecked = 0;  // tokens that the dictionary left open
   };
   const Counts& counts() const { return counts_; }
 
  private:
   using Id = uint32_t;
+  static constexpr size_t kNear = 1024;
   static constexpr Id kUnknown = 0xFFFFFFFF;
   static constexpr Id kNowhere = 0xFFFFFFFE;           // no parse is alive there
   static constexpr uint64_t kNotAsked = ~uint64_t{0};  // no lexeme goes on with everything
@@ -69,6 +78,8 @@ class MaskWalk {
     Version version;
     bool is_lexed;  // by the automaton alone, so that where a letter leads does not depend on the stack
     std::vector<Alternative> alternatives;
+    std::string key;      // what tells it from others but for the alternatives
+    std::string written;  // what of its text is in that
   };
   // What a walk asks of a lexeme at every node.
   struct LexemeLinks {
@@ -117,6 +128,8 @@ class MaskWalk {
     Id base = kUnknown;          // of the parse, where it is alone and nothing stands against leaving the rest out
     uint64_t loops = kNotAsked;  // kinds of letters that lead back here
     Id row = kUnknown;
+    std::array<std::string, 2> keys;  // without and with line feeds; empty until asked for
+    bool is_private = false;          // the key has something that a user wrote
   };
   // Numbers of parses, by what they are.
   class ParseIds {
@@ -134,14 +147,32 @@ class MaskWalk {
   struct IdsHash {
     size_t operator()(const std::vector<Id>& ids) const;
   };
-  // Tokens by their places in a trie's `ids`.
-  struct TokenRange {
-    uint32_t from;
-    uint32_t to;
+  // A text and its parses, by how much of their stacks is looked at.
+  struct Roots {
+    std::string_view text;
+    const Versions& versions;
+    std::vector<Id> found;
+  };
+  // The entry of a config in the walk's own small table.
+  struct Near {
+    Id config = kNowhere;
+    bool has_line_feed = false;
+    const MaskDictionary* dictionary = nullptr;
+    uint64_t generation = 0;
+    MaskDictionary::Found entry;
   };
 
-  void fill(const TokenTrie& trie, std::string_view text, const Versions& versions, std::span<uint32_t> words);
-  Id root(std::string_view text, const Versions& versions, size_t depth);
+  bool fill_half(const TokenTrie& trie, Roots& roots, std::span<uint32_t> words, MaskDictionary* dictionary,
+                 Effort effort);
+  MaskDictionary::Found look_up(Id config, bool has_line_feed, MaskDictionary& dictionary);
+  MaskDictionary::Found keep(Id config, bool has_line_feed, size_t rung, const std::vector<TokenRange>& open,
+                             std::span<const uint32_t> made, const TokenTrie& trie, MaskDictionary& dictionary);
+  Near& near_of(Id config, bool has_line_feed) { return near_[(config * 2 + has_line_feed) % near_.size()]; }
+  const std::string& key_of(Id config, bool has_line_feed);
+  void write(const Parse& parse, std::string& key, bool& is_private) const;
+  void write(Id config, std::string& key, bool& is_private) const;
+  void write(Stack stack, std::string& key) const;
+  Id root(Roots& roots, size_t rung);
   std::vector<TokenRange> walk(const TokenTrie& trie, Place root, std::span<const TokenRange> asked,
                                std::span<uint32_t> words);
   Place place_of(Id config);
@@ -181,6 +212,7 @@ class MaskWalk {
   bool is_extra(Stack stack, Symbol symbol) const;
   std::string rest_of(const Version& version, std::string_view text);
   std::vector<Alternative> read_otherwise(const Version& version, Id past, uint32_t begins_at);
+  uint32_t n_settled(const Version& version) const;
   std::string lexeme_key(const Version& version, std::string_view text) const;
   LexState keyword_at(const Version& version, std::string_view text, uint32_t end) const;
   Id ending_of(const Version& version, std::string_view text);
@@ -225,6 +257,8 @@ class MaskWalk {
   std::unordered_map<std::vector<Id>, Id, IdsHash> config_ids_;
   std::string buffer_;  // the text of the parse that is looked at
   bool is_column_kept_ = false;
+  std::vector<Near> near_ = std::vector<Near>(kNear);
+  std::vector<std::string> keys_;
 };
 
 }  // namespace treefill::syntax

@@ -59,6 +59,8 @@ class ScannerModel {
   // What of a text matters for places behind it, where `scan` looks at text before its position: as another text. Empty
   // for a model that does not.
   virtual std::string past(std::string_view) const { return {}; }
+  // Does the memory have nothing that a user wrote, but how it is laid out?
+  virtual bool remembers_layout_only() const { return false; }
 };
 
 // By the name that a language's folder gives: "python", "javascript", "typescript", "cpp", "sql", "postgres". Null for

@@ -194,6 +194,10 @@ GrammarVocabulary::GrammarVocabulary(std::shared_ptr<const Grammar> grammar,
   }
   without_line_feed_ = make_trie(std::move(without));
   with_line_feed_ = make_trie(std::move(with));
+  for (TokenTrie* trie : {&without_line_feed_, &with_line_feed_}) {
+    trie->words.resize(vocabulary_->n_words());
+    for (uint32_t id : trie->ids) trie->words[id / 32] |= uint32_t{1} << (id % 32);
+  }
 }
 
 }  // namespace treefill::syntax

@@ -69,6 +69,7 @@ struct TokenTrie {
   };
   std::vector<Node> nodes;  // and one behind the last
   std::vector<uint32_t> ids;
+  std::vector<uint32_t> words;  // the same as a mask
 };
 
 // One vocabulary for one grammar. Shared by walks, from any thread.

@@ -207,6 +207,7 @@ class PythonScanner : public ScannerModel {
   }
 
   std::string past(std::string_view text) const override;
+  bool remembers_layout_only() const override { return true; }
 
  private:
   // One question's state.
