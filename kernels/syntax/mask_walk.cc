@@ -299,10 +299,9 @@ std::vector<TokenRange> MaskWalk::walk(const TokenTrie& trie, Place root, std::s
   const auto n_nodes = static_cast<uint32_t>(trie.nodes.size() - 1);
   for (uint32_t i = 0; i < n_nodes && parser_.gave_up().empty();) {
     const TokenTrie::Node& node = trie.nodes[i];
-    const uint32_t end = trie.nodes[node.end].first_token;
     while (!asked.empty() && asked.front().to <= node.first_token) asked = asked.subspan(1);
     if (asked.empty()) break;
-    if (asked.front().from >= end) {
+    if (asked.front().from >= node.end_token) {
       i = node.end;
       continue;
     }
@@ -311,7 +310,7 @@ std::vector<TokenRange> MaskWalk::walk(const TokenTrie& trie, Place root, std::s
     const Verdict verdict = place == kDeadPlace ? Verdict::kNo : this->verdict(place);
     const bool is_alike = place == at[node.depth] && node.below && (node.below & ~loops(place)) == 0;
     if (place == kDeadPlace || is_lost(place) || (verdict != Verdict::kNo && is_alike)) {
-      judge(node.first_token, end, verdict);
+      judge(node.first_token, node.end_token, verdict);
       i = node.end;
       continue;
     }
