@@ -15,12 +15,12 @@
 namespace treefill::syntax {
 namespace {
 
-constexpr uint32_t kMagic = 0x31444D54;  // "TMD1"
+constexpr uint32_t kMagic = 0x32444D54;  // "TMD2"
 constexpr size_t kEntryBytes = 160;      // of tables, a guess
 constexpr size_t kMaxFileBytes = 256u << 20;
 constexpr uint32_t kDeeper = 0xFFFFFFFF;  // in place of a form: there is no mask
 
-// A file is a header, a row for each record in the order of their hashes, and the records.
+// A file is a header, a row for each record in the order of their hashes, the masks, and the records that share them.
 struct Header {
   uint32_t magic;
   uint32_t n_records;
@@ -28,11 +28,14 @@ struct Header {
   uint64_t n_bytes;   // of the whole file
   uint64_t checksum;  // of the header up to here and the rows
 };
-struct Row {
-  Hash128 hash;
+struct Stretch {
   uint64_t offset;
   uint64_t n_bytes;
   uint64_t checksum;
+};
+struct Row {
+  Hash128 hash;
+  Stretch record;
 };
 
 template <typename T>
@@ -77,14 +80,22 @@ class Reading {
   std::string_view bytes_;
 };
 
-std::string record_of(std::string_view key, const MaskEntry& entry) {
+// `mask` is where its mask is.
+std::string record_of(std::string_view key, const MaskEntry& entry, const Stretch& mask) {
   std::string record;
   append(record, static_cast<uint32_t>(key.size()));
   record += key;
   append_all(record, entry.open);
   append(record, entry.mask ? static_cast<uint32_t>(entry.mask->form()) : kDeeper);
-  if (entry.mask) append_all(record, entry.mask->values());
+  append(record, mask);
   return record;
+}
+
+// Where `bytes` are once they are put behind what begins at `first`.
+Stretch put(std::string& behind, size_t first, std::string_view bytes) {
+  const Stretch stretch{first + behind.size(), bytes.size(), XXH3_64bits(bytes.data(), bytes.size())};
+  behind += bytes;
+  return stretch;
 }
 
 uint64_t new_generation() {
@@ -173,8 +184,7 @@ class MaskDictionary::File {
   }
   // Throws std::runtime_error or std::out_of_range where it is not as it was written.
   std::pair<std::string, MaskEntry> read(const Row& row) const {
-    const std::string bytes = bytes_at(row.offset, row.n_bytes);
-    if (XXH3_64bits(bytes.data(), bytes.size()) != row.checksum) throw std::runtime_error("a record is damaged");
+    const std::string bytes = bytes_in(row.record);
     Reading reading(bytes);
     std::string key(reading.take(reading.one<uint32_t>()));
     MaskEntry entry;
@@ -182,7 +192,9 @@ class MaskDictionary::File {
     const auto form = reading.one<uint32_t>();
     if (form != kDeeper) {
       if (form > static_cast<uint32_t>(StoredMask::Form::kBits)) throw std::runtime_error("a record is damaged");
-      entry.mask = std::make_shared<const StoredMask>(static_cast<StoredMask::Form>(form), reading.all<uint32_t>());
+      const std::string values = bytes_in(reading.one<Stretch>());
+      entry.mask =
+          std::make_shared<const StoredMask>(static_cast<StoredMask::Form>(form), Reading(values).all<uint32_t>());
     }
     return {std::move(key), std::move(entry)};
   }
@@ -202,8 +214,15 @@ class MaskDictionary::File {
     if (checksum_of(header, rows) != header.checksum) throw std::runtime_error("its table is damaged");
     rows_.resize(header.n_records);
     std::memcpy(rows_.data(), rows.data(), rows.size());
-    for (const Row& row : rows_)
-      if (row.offset > size || row.n_bytes > size - row.offset) throw std::runtime_error("its table is damaged");
+    n_bytes_ = size;
+  }
+
+  std::string bytes_in(const Stretch& stretch) const {
+    if (stretch.offset > n_bytes_ || stretch.n_bytes > n_bytes_ - stretch.offset)
+      throw std::runtime_error("a record is damaged");
+    std::string bytes = bytes_at(stretch.offset, stretch.n_bytes);
+    if (XXH3_64bits(bytes.data(), bytes.size()) != stretch.checksum) throw std::runtime_error("a record is damaged");
+    return bytes;
   }
 
   std::string bytes_at(uint64_t offset, size_t n) const {
@@ -217,6 +236,7 @@ class MaskDictionary::File {
   }
 
   int descriptor_;
+  uint64_t n_bytes_ = 0;
   std::vector<Row> rows_;
 };
 
@@ -329,28 +349,36 @@ void MaskDictionary::clear() {
 
 std::string MaskDictionary::dump(size_t limit) const {
   std::lock_guard lock(mutex_);
-  std::vector<std::pair<Row, std::string>> records;
+  std::vector<const std::pair<const Hash128, Kept>*> chosen;
+  std::unordered_map<Hash128, Stretch, HashOfHash> masks;
   size_t n_bytes = sizeof(Header);
   for (const Hash128& hash : order_) {
-    const Kept& kept = kept_.at(hash);
+    const auto& each = *kept_.find(hash);
+    const Kept& kept = each.second;
     if (kept.entry->is_private) continue;
-    std::string record = record_of(kept.key, *kept.entry);
-    if (n_bytes + sizeof(Row) + record.size() > std::min(limit, kMaxFileBytes)) break;
-    n_bytes += sizeof(Row) + record.size();
-    const uint64_t checksum = XXH3_64bits(record.data(), record.size());
-    records.emplace_back(Row{hash, 0, record.size(), checksum}, std::move(record));
+    const bool is_new = kept.entry->mask && !masks.contains(kept.content);
+    n_bytes += sizeof(Row) + record_of(kept.key, *kept.entry, {}).size();
+    n_bytes += is_new ? sizeof(uint32_t) + kept.entry->mask->n_bytes() : 0;
+    if (n_bytes > std::min(limit, kMaxFileBytes)) break;
+    if (is_new) masks.emplace(kept.content, Stretch{});
+    chosen.push_back(&each);
   }
-  std::sort(records.begin(), records.end(),
-            [](const auto& one, const auto& other) { return one.first.hash < other.first.hash; });
-  std::string rows;
+  std::sort(chosen.begin(), chosen.end(), [](const auto* one, const auto* other) { return one->first < other->first; });
+
+  const size_t first = sizeof(Header) + chosen.size() * sizeof(Row);
   std::string bodies;
-  const size_t first = sizeof(Header) + records.size() * sizeof(Row);
-  for (auto& [row, record] : records) {
-    row.offset = first + bodies.size();
-    append(rows, row);
-    bodies += record;
+  for (auto& [content, stretch] : masks) {
+    std::string values;
+    append_all(values, contents_.at(content).mask->values());
+    stretch = put(bodies, first, values);
   }
-  Header header{kMagic, static_cast<uint32_t>(records.size()), hash_of(environment_), n_bytes, 0};
+  std::string rows;
+  for (const auto* each : chosen) {
+    const Kept& kept = each->second;
+    const Stretch mask = kept.entry->mask ? masks.at(kept.content) : Stretch{};
+    append(rows, Row{each->first, put(bodies, first, record_of(kept.key, *kept.entry, mask))});
+  }
+  Header header{kMagic, static_cast<uint32_t>(chosen.size()), hash_of(environment_), first + bodies.size(), 0};
   header.checksum = checksum_of(header, rows);
   std::string file;
   append(file, header);
