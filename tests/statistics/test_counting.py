@@ -241,7 +241,10 @@ def test_nothing_at_all_is_a_report_too() -> None:
             "offered": 0, "accepted": 0, "partly_accepted": 0, "characters_accepted": 0,
             "characters_offered": 0,
         },
-        "latency_ms": {"decoded": nothing, "reused": nothing},
+        "latency_ms": {"decoded": nothing, "reused": nothing, "at_once": nothing},
+        "without_model": {
+            "template": {"offered": 0, "accepted": 0}, "habit": {"offered": 0, "accepted": 0},
+        },
         "cache": {"reused_tokens": 0, "evaluated_tokens": 0, "decoded_tokens": 0},
         "syntax": NO_SYNTAX,
         "declined": {},
