@@ -96,7 +96,7 @@ class Settings(BaseSettings):
     )
     keep_habits: bool = Field(
         False,
-        description="Keep these texts in a file that only you can read; else they are forgotten with the session.",
+        description="Keep habits in a file that only you can read; else they are forgotten with the session.",
     )
 
     enabled: bool = Field(True, description="Whether anything is suggested at all.")

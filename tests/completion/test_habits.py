@@ -207,6 +207,18 @@ def test_a_habit_is_not_offered_where_it_is_switched_off_or_in_a_secrets_file(ha
     assert habitual.offered(TEST, path=".env") is None
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_an_import_is_not_offered_twice(ending: str, user: User) -> None:
+    user.accept("import nu‸\n", "mpy as np", times=5)
+
+    assert user.offered(f"import os{ending}import nu‸{ending}x = 1{ending}") == "mpy as np"
+    for marked in (
+        "import numpy as np\nimport os\nimport nu‸\nx = 1\n",
+        "import nu‸\nimport os\nimport numpy as np\n",
+    ):
+        assert user.offered(marked.replace("\n", ending)) is None
+
+
 def test_a_habit_wins_over_a_template(user: User) -> None:
     user.accept("def main():\n    pass\n\n\nif __‸\n", 'name__ == "__main__":\n    run()', times=5)
 

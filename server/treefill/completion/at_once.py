@@ -6,6 +6,7 @@ nothing: where the filters or the grammar would cut it, the model is asked inste
 """
 
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -110,7 +111,7 @@ def _from_habits(place: Survey, habits: Habits | None) -> Iterator[Proposal]:
         return
     for habit in habits.at(line):
         text = indented(habit, situation)
-        if _is_allowed(text, place):
+        if _is_allowed(text, place) and not _stands_already(text, place):
             yield Proposal(text, HABIT, f"accepted {habit.n_accepted} times here", habit)
 
 
@@ -122,6 +123,15 @@ def _from_templates(place: Survey, has_model: bool) -> Iterator[Proposal]:
         text = text.split("\n")[0] if place.request.mode is Mode.LINE else text
         if text and _is_allowed(text, place):
             yield Proposal(text, TEMPLATE, template.name)
+
+
+def _stands_already(text: str, place: Survey) -> bool:
+    """True where a line of the file's top level, as an import, would come twice."""
+    left = place.situation.left
+    line = left + text.split("\n")[0].rstrip()
+    if left[:1].isspace():
+        return False
+    return re.search(rf"^{re.escape(line)}[ \t]*\r?$", place.request.document.text, re.MULTILINE) is not None
 
 
 def _is_allowed(text: str, place: Survey) -> bool:
