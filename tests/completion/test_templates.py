@@ -1,5 +1,6 @@
 """Code with a cursor in, ghost text out that no model was asked for; or the model's own, where nothing is certain."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,32 @@ def test_a_secrets_file_is_left_alone() -> None:
 
     assert isinstance(answer, Declined)
     assert answer.reason == "secret-file"
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("case when else a " * 300, "sql"),
+        ("case case when " * 100 + "else 'x ", "sql"),
+        ("INSERT INTO t (" + "a, " * 1_000 + " ", "sql"),
+        ("if __name__ " * 200, "python"),
+        ("if __\n" * 20_000, "python"),
+        ("#ifndef " * 3_000, "c"),
+        ("/* */ \n" * 6_000 + "#ifndef ", "c"),
+        ("create" + " " * 290_000 + "\ncreate table ", "sql"),
+        ("\r" * 5_000 + "if __", "python"),
+    ],
+)
+def test_any_text_is_looked_through_in_time(
+    text: str, language: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    request = CompletionRequest(Document("/w/a.h", text, language), len(text))
+
+    began = time.perf_counter()
+    begin_at_once(request)
+
+    assert time.perf_counter() - began < 2
+    assert caplog.messages == []
 
 
 def test_a_notebooks_cell_has_the_templates_of_its_language() -> None:

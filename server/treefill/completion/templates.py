@@ -26,7 +26,7 @@ MAX_HEAD_CHARS = 400
 """What is typed of a template is no longer."""
 MAX_INSIDE_CHARS = 200
 """The same where it may begin anywhere in its line, and many beginnings are tried."""
-MAX_SEARCHED_CHARS = 1_000_000
+MAX_SEARCHED_CHARS = 300_000
 """In a larger file it takes too long to tell what it holds already."""
 
 
@@ -54,7 +54,7 @@ def proposed(
     if not templates or not situation.is_right_free or len(text) > MAX_SEARCHED_CHARS:
         return
     heads = list(_heads(text, request.offset, max(template.n_lines for template in templates)))
-    for template in templates:
+    for template in templates if heads else ():
         if (template.stopgap and has_model) or not _is_for(template, request.document.path):
             continue
         for head in _inside(heads[0], template) if template.inside else heads[: template.n_lines]:
