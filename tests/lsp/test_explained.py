@@ -38,6 +38,21 @@ def test_a_suggestion_is_told_from_its_prompt_to_its_filters() -> None:
     assert "- /w/.env: a secrets file" in page
 
 
+def test_a_template_is_told_by_its_name() -> None:
+    told = {
+        "source": "template",
+        "template": "main guard",
+        "raw_text": "x",
+        "steps": [["trim_end", "x ", "x"]],
+    }
+
+    page = as_markdown("a.py", told)
+
+    assert "where it came from: **template** (main guard)." in page
+    assert "## The text\n" in page
+    assert "model" not in page
+
+
 def test_what_the_grammar_found_is_told() -> None:
     finding = {
         "grammar": "python", "n_faults_before": 0, "n_faults_after": 1, "complaint": "')' has no place there",

@@ -107,6 +107,10 @@ class CompletionRequest:
     check: Check = Check.FULL
     grammars: tuple[tuple[str, str], ...] = ()
     """Language id and grammar, where the user has chosen among several."""
+    templates: bool = True
+    """True where a template may answer before the model is asked (`templates.py`)."""
+    habits: bool = True
+    """True where what was often accepted in the place may do so, and may be learned (`habits.py`)."""
 
     def __post_init__(self) -> None:
         """A position outside the text is the caller's mistake, not a completion's."""
@@ -178,8 +182,10 @@ class Explanation:
     forced: str = ""
     """Text that was typed already and that the model had to spell again."""
     refusals: tuple[Refusal, ...] = ()
+    template: str = ""
+    """What was offered without the model, by its name; empty where the model was asked."""
     raw_text: str = ""
-    """What the model wrote after the cursor."""
+    """What the model, or the template, has after the cursor."""
     steps: tuple[FilterStep, ...] = ()
     syntax: SyntaxFinding | None = None
     """None where it was not to be asked, or there was no text to check and nothing to say of the time before."""
@@ -211,8 +217,10 @@ class Suggestion:
     end: int
     """Right of the cursor only over text that `text` writes again."""
     source: str
-    """`decoded`: the model wrote it for this request; `recycled`: for an earlier one, and it was typed along."""
-    generation: Generation
+    """`decoded`: the model wrote it for this request; `recycled`: for an earlier one, and it was typed along;
+    `template`: it comes from the language's folder; `habit`: the user accepted it there again and again."""
+    generation: Generation | None
+    """None where the model was not asked."""
     anchor: Anchor
     """To be handed back with the next request in this document."""
     explanation: Explanation = field(default_factory=Explanation)

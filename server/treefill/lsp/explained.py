@@ -27,7 +27,8 @@ def _outcome(told: Mapping[str, Any]) -> Iterator[str]:
     elif told.get("sentence"):
         yield from (str(told["sentence"]), "")
     elif told.get("source"):
-        yield from (f"Suggested; where it came from: **{told['source']}**.", "")
+        name = f" ({_in_a_line(str(told['template']))})" if told.get("template") else ""
+        yield from (f"Suggested; where it came from: **{told['source']}**{name}.", "")
     if told.get("is_in_step") is False:
         yield from ("The server has lost track of this document: close it and open it again.", "")
 
@@ -65,7 +66,8 @@ def _parts(told: Mapping[str, Any]) -> Iterator[str]:
 def _filters(told: Mapping[str, Any]) -> Iterator[str]:
     if not told.get("steps"):
         return
-    yield from ("## What the model wrote", "", *_code(told.get("raw_text") or ""), "")
+    heading = "## The text" if told.get("template") else "## What the model wrote"
+    yield from (heading, "", *_code(told.get("raw_text") or ""), "")
     changed = [(name, after) for name, before, after in told["steps"] if before != after]
     same = [name for name, before, after in told["steps"] if before == after]
     for name, after in changed:

@@ -16,6 +16,7 @@ from typing import Any
 from treefill.core.link import Connection, Link, LinkEvents
 from treefill.core.messages import (
     N_NEIGHBOURS,
+    Accepted,
     Answer,
     AnswerItem,
     Ask,
@@ -31,11 +32,13 @@ from treefill.core.messages import (
 )
 from treefill.lsp.status import Status, StatusKeeper
 from treefill.lsp.typed_through import TypedThrough
-from treefill.statistics import Keeper, Shown
+from treefill.statistics import Acceptance, Keeper, Shown
 from treefill.text import Buffer, BufferStore, Change, Edit, Position, PositionEncoding
 
 log = logging.getLogger(__name__)
 
+TEMPLATE = "template"
+"""The source of suggestions that are the same for everybody."""
 MAX_CHARS = 30_000_000
 """Nothing is suggested in larger documents."""
 N_CRASHES_TO_QUARANTINE = 2
@@ -121,7 +124,7 @@ class Front:
         self._path_of = path_of
         self._buffers = BufferStore()
         self._typed_through = TypedThrough()
-        self.statistics = Keeper(self._buffers.get)
+        self.statistics = Keeper(self._buffers.get, self._tell_accepted)
         self._pending: dict[int, _Pending] = {}
         self._running: dict[int, str] = {}
         """What the core has begun and not answered, with its document; nobody may wait for it any more."""
@@ -139,6 +142,7 @@ class Front:
         """Find a core, or start one, without waiting for it; one that other settings led to is left."""
         old, self._connection = self._connection, connection
         self.statistics.keep_in(connection.statistics_file)
+        self.statistics.is_followed = connection.learns_habits
         for complaint in connection.complaints:
             self._tell_once(complaint)
         if old is None or old.options != connection.options:
@@ -393,6 +397,16 @@ class Front:
         ]
         ms = 1000 * (time.monotonic() - request.taken_s)
         self.statistics.answered(request.buffer, items, answer.reason, explanation, ms)
+
+    def _tell_accepted(self, buffer: Buffer, accepted: Acceptance, source: str) -> None:
+        """What may become a habit: texts that were accepted whole. A template is offered anyway."""
+        is_news = accepted.is_whole and accepted.start < accepted.end and source != TEMPLATE
+        connection = self._connection
+        if connection is None or not connection.learns_habits or not is_news or _is_too_large(buffer):
+            return
+        root = self._root_of(self._path_of(buffer.uri))
+        place = (buffer.uri, buffer.version, accepted.start, accepted.end)
+        self._send(Accepted(*place, root, connection.options))
 
     def _neighbours(self, uri: str, first: tuple[str, ...]) -> tuple[str, ...]:
         recent = (*first, *(other for other in reversed(self._buffers.uris()) if other != uri))

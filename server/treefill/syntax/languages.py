@@ -167,6 +167,8 @@ class Language:
     skeleton: Skeleton = Skeleton()
     reach: Reach | None = None
     """None where it was not measured."""
+    folder: str = ""
+    """Its folder in `grammars/`; empty for a language that none knows."""
 
     @property
     def is_prose(self) -> bool:
@@ -253,7 +255,9 @@ def _read_languages(folder: Traversable) -> Mapping[str, Language]:
 
 def _read_language(folder_name: str, table: Traversable) -> Language:
     try:
-        return _language_from({"id": folder_name, **tomllib.loads(table.read_text("utf-8"))})
+        return _language_from(
+            {"id": folder_name, **tomllib.loads(table.read_text("utf-8")), "folder": folder_name}
+        )
     except (ValueError, TypeError, OSError) as error:
         raise BadInput(
             f"{table} does not describe a language ({error}): compare it with its neighbours"
