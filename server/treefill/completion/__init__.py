@@ -22,6 +22,7 @@ from treefill.completion.request import (
     PromptPart,
     Reason,
     Refusal,
+    RuleFinding,
     Suggestion,
     SyntaxFinding,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "PromptPart",
     "Reason",
     "Refusal",
+    "RuleFinding",
     "Suggestion",
     "SyntaxFinding",
     "build_prompt",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from treefill.engine.api import Generation, Sampling
 from treefill.errors import BadInput
+from treefill.syntax.rules import NO_RULES, Rules
 from treefill.text import Document
 
 
@@ -53,6 +54,7 @@ class Reason(StrEnum):
     LOOP = "loop"
     NO_CHANGE = "no-change"
     INVALID = "invalid"
+    RULE = "rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,8 @@ class CompletionRequest:
     check: Check = Check.FULL
     grammars: tuple[tuple[str, str], ...] = ()
     """Language id and grammar, where the user has chosen among several."""
+    rules: Rules = NO_RULES
+    """What is suggested is held to them, whatever `check` says."""
 
     def __post_init__(self) -> None:
         """A position outside the text is the caller's mistake, not a completion's."""
@@ -146,6 +150,22 @@ class FilterStep:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleFinding:
+    """What the rules had to say (`treefill.syntax.rules`)."""
+
+    rules: tuple[str, ...] = ()
+    """The names of those that hold in the language."""
+    refused: tuple[str, ...] = ()
+    """What they refused while the model wrote, a sentence each."""
+    complaint: str = ""
+    """What was against one of them in the whole of the text, as one sentence; empty where nothing was."""
+    cut: str = ""
+    """What was therefore taken off its end."""
+    note: str = ""
+    """Which rules were not read, as one sentence; empty where all were."""
+
+
+@dataclass(frozen=True, slots=True)
 class SyntaxFinding:
     """What the language's grammar had to say."""
 
@@ -165,6 +185,8 @@ class SyntaxFinding:
     """What is odd about the grammar, as one sentence; empty where nothing is."""
     unguarded: str = ""
     """Why it was not asked while the model wrote, though it should have been; empty where it was."""
+    rules: RuleFinding | None = None
+    """None where no rule holds in the language, and there is nothing to say of rules."""
 
 
 @dataclass(frozen=True, slots=True)

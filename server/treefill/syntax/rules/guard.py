@@ -1,0 +1,251 @@
+"""Rules while the model writes: a token is refused by which a text would be against one of them.
+
+Best-effort, unlike the last word (`ruling.py`): it looks at words, and asks a tree of the lines before the cursor only
+where a word is suspect. What is judged when:
+
+- a name, a call, a string, a kind of node: when it has ended, which the token that ends it is refused for. A name that
+  is forbidden may go on to become another one, as `eval` may become `evaluate`, but only where the model wants that in
+  the first place: once its end was refused, so is everything else there, and the model takes back the token before;
+- a name or a string that must be among what is allowed: also while it grows, as soon as it can become nothing that is;
+- SQL: word by word; a header: character by character.
+
+It makes no masks: what it says of a token takes the text before it.
+"""
+
+from __future__ import annotations
+
+import logging
+from codecs import getincrementaldecoder
+from time import perf_counter
+
+from treefill.errors import GrammarError
+from treefill.syntax.hazards import hazard
+from treefill.syntax.parse import Parsed, encoded, parse
+from treefill.syntax.rules.form import Breach, CannotTell
+from treefill.syntax.rules.header import header_breach, open_header_line
+from treefill.syntax.rules.judge import (
+    LEAD_CHARS,
+    Placed,
+    breach_in_tree,
+    breach_in_words,
+    doc_inside,
+    is_doc,
+    kind_words,
+    keywords_of,
+    quoted,
+)
+from treefill.syntax.rules.lexemes import CLOSERS, Kind, Lexeme, calls_in, lead_start, lexemes, open_brackets
+from treefill.syntax.rules.read import kinds_in
+from treefill.syntax.rules.read_only import statement_start, writing
+from treefill.syntax.rules.ruling import Place
+
+log = logging.getLogger(__name__)
+
+MAX_WORK_S = 0.25
+"""So long trees are asked for one completion; then words that are suspect may come, and are judged at last."""
+MAX_TOLD = 8
+_Utf8Decoder = getincrementaldecoder("utf-8")
+
+
+class RuleGuard:
+    """Follows one completion. One thread at a time."""
+
+    def __init__(self, place: Place, dialect: str | None = None) -> None:
+        self._place = place
+        self._dialect = dialect
+        self._before = place.code[: place.offset]
+        self._after = place.code[place.offset :]
+        window = self._before[-LEAD_CHARS:]
+        self._window = window[window.find("\n") + 1 :] if len(self._before) > LEAD_CHARS else window
+        self._lead = self._window[lead_start(self._window, place.language) :]
+        self._opened = open_brackets(lexemes(self._window, place.language))
+        self._statement = self._before[statement_start(self._before) :] if place.read_only else ""
+        self._written: list[bytes] = []
+        self._said: dict[bytes, Breach | None] = {}
+        """What was said of bytes that might come next."""
+        self._is_dead_end = False
+        """True once the end of what is forbidden was refused here."""
+        self._seconds_left = MAX_WORK_S
+        self._keywords: frozenset[str] | None = None
+        self._window_parsed: Parsed | None = None
+        self.refused: list[Breach] = []
+        """What was refused, each once."""
+
+    def allows(self, more: bytes) -> bool:
+        """Whether `more` may come next."""
+        if self._is_dead_end:
+            return False
+        if more not in self._said:
+            self._said[more] = self._breach(more)
+        return self._said[more] is None
+
+    def accept(self, more: bytes) -> bool:
+        """Take `more`; False, and nothing taken, where it may not come next."""
+        if not self.allows(more):
+            return False
+        self._written.append(more)
+        self._move()
+        return True
+
+    def rollback(self, n: int) -> None:
+        """Take the last `n` accepted pieces back."""
+        del self._written[max(0, len(self._written) - n) :]
+        self._move()
+
+    def can_stop(self) -> bool:
+        """Whether the text may end after what was accepted."""
+        return not self._is_dead_end and self._breach(b"", is_end=True) is None
+
+    def forced(self) -> bytes:
+        """What must come next in a header."""
+        rules = self._place.rules_of_headers
+        return open_header_line(self._before, self._text(b""), self._after, rules) if rules else b""
+
+    def _move(self) -> None:
+        self._said.clear()
+        self._is_dead_end = False
+
+    def _text(self, more: bytes) -> str:
+        """The code that was written, with `more`; a character that is not whole yet is left out."""
+        return self._place.code_of(_Utf8Decoder(errors="replace").decode(b"".join((*self._written, more))))
+
+    def _breach(self, more: bytes, is_end: bool = False) -> Breach | None:
+        found = self._found(self._text(more), len(self._text(b"")), is_end)
+        if found is not None and found not in self.refused and len(self.refused) < MAX_TOLD:
+            self.refused.append(found)
+        return found
+
+    def _found(self, text: str, n_old: int, is_end: bool) -> Breach | None:
+        place = self._place
+        if place.rules_of_headers:
+            found = header_breach(self._before, text, self._after, place.rules_of_headers, is_growing=not is_end)
+            if found:
+                return found
+        if rule := place.read_only:
+            statement = self._statement + text
+            what = writing(statement, len(self._statement), len(statement), is_growing=not is_end)
+            if what:
+                return rule.breach(what)
+        return self._found_in_words(text, n_old, is_end) if place.rules_of_trees else None
+
+    def _found_in_words(self, text: str, n_old: int, is_end: bool) -> Breach | None:
+        whole = self._lead + text
+        all_lexemes = lexemes(whole, self._place.language)
+        first_new = len(self._lead) + n_old
+        is_open = bool(all_lexemes) and not is_end
+        ended = all_lexemes[:-1] if is_open else all_lexemes
+        ended_now = [each for each in ended if each.end >= first_new and each.end > len(self._lead)]
+        if is_open and (found := self._grows_wrong(all_lexemes[-1], all_lexemes)):
+            return found
+        end = ended[-1].end - len(self._lead) if ended else 0
+        bracket_at = len(whole) - 1 if whole.endswith("(") else -1
+        suspects = self._suspects(ended_now, all_lexemes, first_new)
+        if not suspects:
+            return None
+        found = self._confirmed(text[: max(end, bracket_at + 1 - len(self._lead))], all_lexemes)
+        self._is_dead_end |= found is not None and self._was_begun(suspects, first_new)
+        return found
+
+    def _was_begun(self, suspects: list[Lexeme], first_new: int) -> bool:
+        """Whether what was refused began in what was accepted before: then that is to be taken back."""
+        return bool(self._written) and any(
+            each.start < first_new and each.end > len(self._lead) for each in suspects
+        )
+
+    def _grows_wrong(self, lexeme: Lexeme, found: list[Lexeme]) -> Breach | None:
+        """Whether what is still open can become nothing that is allowed."""
+        if lexeme.end <= len(self._lead):
+            return None
+        for rule in self._place.rules_of_trees:
+            is_keyword = lexeme.kind is Kind.WORD and self._may_become_keyword(lexeme.text)
+            if rule.names and lexeme.kind is Kind.WORD and not is_keyword and not rule.names.may_begin(lexeme.text):
+                return rule.breach(f"a name that begins with {quoted(lexeme.text)}")
+            is_documenting = lexeme.kind is Kind.STRING and self._documents(lexeme, found)
+            is_open_string = lexeme.kind is Kind.STRING and not lexeme.is_closed
+            if rule.strings and is_open_string and not is_documenting and not rule.strings.may_begin(lexeme.inside):
+                return rule.breach(f"a string that begins with {quoted(lexeme.inside)}")
+            inside = self._doc_inside(lexeme, is_documenting)
+            if rule.docs and inside and not any(pattern.may_begin(inside) or pattern.fits(inside) for pattern in rule.docs):
+                return rule.breach(f"what documents code to begin with {quoted(inside)}")
+        return None
+
+    def _doc_inside(self, lexeme: Lexeme, is_documenting: bool) -> str:
+        if is_documenting:
+            return lexeme.inside.lstrip()
+        is_comment = lexeme.kind is Kind.COMMENT and is_doc(lexeme.text, self._place.language)
+        return doc_inside(lexeme.text) if is_comment else ""
+
+    def _documents(self, lexeme: Lexeme, found: list[Lexeme]) -> bool:
+        """Whether a string is the first statement of what it documents, as far as lines tell."""
+        if not self._place.language.kinds.docstrings:
+            return False
+        line = self._lead[: lexeme.start].rpartition("\n")[2] if lexeme.start <= len(self._lead) else ""
+        before = [each for each in found if each.end <= lexeme.start]
+        on_line = "".join(each.text for each in before).rpartition("\n")[2] if before else line
+        if on_line.strip():
+            return False
+        above = self._window[: len(self._window) - len(self._lead)] + "".join(each.text for each in before)
+        lines = [each for each in above.split("\n") if each.strip() and not each.lstrip().startswith("#")]
+        return not lines or lines[-1].rstrip().endswith(":")
+
+    def _suspects(self, ended: list[Lexeme], found: list[Lexeme], first_new: int) -> list[Lexeme]:
+        """What may be against a rule, of what has ended just now."""
+        suspects = []
+        keywords = self._known_keywords()
+        for rule in self._place.rules_of_trees:
+            words = {word for kind in rule.kinds for word in kind_words(kind, keywords) | ({kind} & keywords)}
+            for each in ended:
+                is_name = each.kind is Kind.WORD and each.text not in keywords
+                is_suspect = (
+                    (is_name and rule.names is not None and rule.names.refuses(each.text))
+                    or (each.kind is Kind.STRING and rule.strings is not None and rule.strings.refuses(each.inside))
+                    or (each.kind is Kind.STRING and bool(rule.docs))
+                    or (each.kind is Kind.COMMENT and bool(rule.docs) and is_doc(each.text, self._place.language))
+                    or (each.kind is Kind.WORD and each.text in words)
+                    or (bool(rule.kinds) and "\n" in each.text)
+                )
+                suspects += [each] if is_suspect else []
+            for call in calls_in(found, self._place.language) if rule.calls else ():
+                if call.bracket >= first_new and call.callee not in keywords and rule.calls.refuses(call.callee):
+                    suspects += [each for each in found if call.start <= each.start < call.bracket]
+        return suspects
+
+    def _confirmed(self, text: str, found: list[Lexeme]) -> Breach | None:
+        """What a tree says of the text up to there, with what closes the brackets that are open."""
+        if self._seconds_left <= 0:
+            return None
+        began_s = perf_counter()
+        try:
+            return self._by_tree(text)
+        except (CannotTell, GrammarError):
+            return None  # the last word is stricter
+        finally:
+            self._seconds_left -= perf_counter() - began_s
+
+    def _by_tree(self, text: str) -> Breach | None:
+        place, rules = self._place, self._place.rules_of_trees
+        grammar = place.grammar(self._dialect)
+        if grammar is None or hazard(self._window + text, grammar.grammar):
+            return breach_in_words(self._before, text, "", place.language, rules, self._known_keywords() or None)
+        window, middle = encoded(self._window), encoded(text)
+        deadline_s = perf_counter() + self._seconds_left
+        if self._window_parsed is None:
+            self._window_parsed = parse(window, grammar, None, deadline_s)
+        opened = open_brackets(lexemes(self._window + text, place.language))
+        closing = "".join(CLOSERS[bracket] for bracket in reversed(opened))
+        parsed = parse(window + middle + encoded(closing) + b"\n", grammar, self._window_parsed, deadline_s)
+        if parsed is None:
+            return None
+        placed = Placed(parsed, len(window), len(window) + len(middle), self._window_parsed)
+        return breach_in_tree(placed, place.language, rules)
+
+    def _known_keywords(self) -> frozenset[str]:
+        if self._keywords is None:
+            try:
+                self._keywords = keywords_of(kinds_in(self._place.language))
+            except GrammarError:
+                self._keywords = frozenset()
+        return self._keywords
+
+    def _may_become_keyword(self, word: str) -> bool:
+        return any(keyword.startswith(word) for keyword in self._known_keywords())
