@@ -87,7 +87,7 @@ def carry_out(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
     setting = Setting(
         plan.situation, plan.mode, plan.request.max_lines, generation.finish, names, guarded.may_end
     )
-    result, steps = postprocess(generation.text, setting)
+    result, steps = postprocess(guarded.kept(generation), setting)
     watch.lap("postprocess")
     explanation = replace(explanation, steps=steps, timings_ms=watch.timings_ms)
     if isinstance(result, Item):
@@ -95,6 +95,7 @@ def carry_out(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
         watch.lap("syntax")
         explanation = replace(explanation, syntax=guarded.told(finding), timings_ms=watch.timings_ms)
     if isinstance(result, Drop):
+        result = guarded.reason_for(result)
         return Declined(result.reason, result.sentence, generation, plan.anchor, explanation)
     return _suggestion(result, plan, generation, explanation)
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from treefill.completion.all_of import AllOf
 from treefill.completion.context import texts_in
 from treefill.completion.notebook import code_of
-from treefill.completion.request import Check, CompletionRequest, RuleFinding, SyntaxFinding
+from treefill.completion.postprocess import Drop
+from treefill.completion.request import Check, CompletionRequest, Reason, RuleFinding, SyntaxFinding
 from treefill.completion.situation import Situation
 from treefill.completion.stop import MayEnd, anywhere
-from treefill.engine.api import Guard
+from treefill.engine.api import Finish, Generation, Guard
 from treefill.errors import GrammarError
 from treefill.syntax.languages import language_by_id
 
@@ -47,6 +48,16 @@ class Guarded:
         """All that is asked, as one."""
         guards: tuple[Guard, ...] = tuple(each for each in (self.matcher, self.rules) if each is not None)
         return AllOf(guards) if len(guards) > 1 else next(iter(guards), None)
+
+    def kept(self, generation: Generation) -> str:
+        """What of the model's text is to be looked at: not what a rule has torn."""
+        is_torn = self.rules is not None and generation.finish is Finish.DEAD_END
+        return self.rules.without_torn(generation.text) if self.rules and is_torn else generation.text
+
+    def reason_for(self, drop: Drop) -> Drop:
+        """Why nothing is left, where a rule has refused what the model would have written."""
+        is_for_want = drop.reason is Reason.EMPTY and self.rules is not None and bool(self.rules.refused)
+        return Drop(Reason.RULE, self.rules.refused[-1].sentence) if self.rules and is_for_want else drop
 
     def told(self, finding: SyntaxFinding | None) -> SyntaxFinding | None:
         """What was found in the end, with what there is to say of the time before."""

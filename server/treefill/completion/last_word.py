@@ -26,6 +26,7 @@ from treefill.completion.stop import MayEnd, anywhere
 from treefill.syntax.baseline import Baseline, Verdict
 
 if TYPE_CHECKING:
+    from treefill.syntax.rules import Breach
     from treefill.syntax.rules.ruling import Ruling
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,8 @@ def _judged(
     if not whole.complaint and not breach:
         return item, finding
     for shorter in _likeliest(list(_cuts(item, situation)), may_end):
+        if breach and not (_is_before(breach, shorter, item) and may_end(shorter.text)):
+            continue
         verdict = grammar.verdict(shorter)
         if verdict.unknown and not whole.unknown:
             break
@@ -84,6 +87,12 @@ def _judged(
         return Drop(Reason.RULE, breach.sentence), finding
     sentence = f"What the model wrote is not valid {grammar.language_id} here: {whole.complaint}."
     return Drop(Reason.INVALID, sentence), finding
+
+
+def _is_before(breach: Breach, shorter: Item, item: Item) -> bool:
+    """Whether whole lines are left, without the one that is against a rule: half of it would say something else."""
+    rest = item.text[len(shorter.text) :].lstrip(" \t")
+    return len(shorter.text) <= breach.at and rest.startswith(("\r", "\n"))
 
 
 def _ruling(request: CompletionRequest, situation: Situation) -> Ruling | None:

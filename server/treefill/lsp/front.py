@@ -115,6 +115,8 @@ class Front:
     ) -> None:
         self.encoding = PositionEncoding.UTF_16
         self.workspace_folders: tuple[Path, ...] = ()
+        self.trusts_workspace = False
+        """True where the editor says that its user trusts the folders that are open."""
         self._connection: Connection | None = None
         self._link: Link | None = None
         self._tell_user = tell_user
@@ -295,9 +297,16 @@ class Front:
             n_candidates=1 if request.is_automatic else N_CANDIDATES,
             neighbours=self._harmless(self._neighbours(buffer.uri, first) if has_place else first),
             workspace_root=root,
-            options=self._connection.options if self._connection else {},
+            options=self._options(root),
             selected=request.selected,
         )
+
+    def _options(self, root: str | None) -> dict[str, Any]:
+        """The settings that go with a request; what the editor says of trust counts as the user's own word."""
+        options = self._connection.options if self._connection else {}
+        if root is None or not self.trusts_workspace:
+            return options
+        return {**options, "trusted_workspaces": [*options.get("trusted_workspaces", ()), root]}
 
     async def _asked(self, ask: Ask, buffer: Buffer, limit_s: float) -> Answer:
         pending = _Pending(ask, buffer, asyncio.get_running_loop().create_future())

@@ -44,9 +44,9 @@ class Rule:
             return language.id in self.languages
         return not language.fences and language.id not in PROSE
 
-    def breach(self, what: str) -> "Breach":
-        """What is told where something is against it."""
-        return Breach(self.name, what, self.because)
+    def breach(self, what: str, at: int = 0) -> "Breach":
+        """What is told where something is against it, which begins `at` so many characters of what was put in."""
+        return Breach(self.name, what, self.because, max(0, at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,8 @@ class Breach:
     what: str
     """As in: the rule is against WHAT."""
     because: str = ""
+    at: int = 0
+    """Where in what was put in it begins, in characters: no part of the text that is longer is any better."""
 
     @property
     def sentence(self) -> str:

@@ -15,6 +15,7 @@ It makes no masks: what it says of a token takes the text before it.
 from __future__ import annotations
 
 import logging
+import re
 from codecs import getincrementaldecoder
 from time import perf_counter
 
@@ -30,12 +31,10 @@ from treefill.syntax.rules.judge import (
     breach_in_words,
     doc_inside,
     is_doc,
-    kind_words,
-    keywords_of,
     quoted,
 )
+from treefill.syntax.rules.kinds import KindsOfNodes, kinds_in
 from treefill.syntax.rules.lexemes import CLOSERS, Kind, Lexeme, calls_in, lead_start, lexemes, open_brackets
-from treefill.syntax.rules.read import kinds_in
 from treefill.syntax.rules.read_only import statement_start, writing
 from treefill.syntax.rules.ruling import Place
 
@@ -44,6 +43,7 @@ log = logging.getLogger(__name__)
 MAX_WORK_S = 0.25
 """So long trees are asked for one completion; then words that are suspect may come, and are judged at last."""
 MAX_TOLD = 8
+_PATH = re.compile(r"(?:[^\W\d][\w$]*(?:\.|::|->|\?\.))*[\w$]*\Z")
 _Utf8Decoder = getincrementaldecoder("utf-8")
 
 
@@ -66,7 +66,6 @@ class RuleGuard:
         self._is_dead_end = False
         """True once the end of what is forbidden was refused here."""
         self._seconds_left = MAX_WORK_S
-        self._keywords: frozenset[str] | None = None
         self._window_parsed: Parsed | None = None
         self.refused: list[Breach] = []
         """What was refused, each once."""
@@ -101,6 +100,17 @@ class RuleGuard:
         rules = self._place.rules_of_headers
         return open_header_line(self._before, self._text(b""), self._after, rules) if rules else b""
 
+    def without_torn(self, text: str) -> str:
+        """What was written, where it could not go on: without the name or string that may not end as it would."""
+        found = lexemes(self._lead + self._place.code_of(text), self._place.language)
+        if not self.refused or not found:
+            return text
+        last = found[-1]
+        if last.kind is Kind.STRING and not last.is_closed:
+            return text[: max(0, len(text) - len(last.text))]
+        torn = _PATH.search(text)
+        return text[: torn.start()] if torn else text
+
     def _move(self) -> None:
         self._said.clear()
         self._is_dead_end = False
@@ -123,34 +133,35 @@ class RuleGuard:
                 return found
         if rule := place.read_only:
             statement = self._statement + text
-            what = writing(statement, len(self._statement), len(statement), is_growing=not is_end)
-            if what:
-                return rule.breach(what)
+            written = writing(statement, len(self._statement), len(statement), is_growing=not is_end)
+            if written:
+                return self._ends_here(rule.breach(written.what), written.at < len(self._statement) + n_old)
         return self._found_in_words(text, n_old, is_end) if place.rules_of_trees else None
 
     def _found_in_words(self, text: str, n_old: int, is_end: bool) -> Breach | None:
         whole = self._lead + text
         all_lexemes = lexemes(whole, self._place.language)
         first_new = len(self._lead) + n_old
-        is_open = bool(all_lexemes) and not is_end
+        is_open = bool(all_lexemes) and not is_end and _may_go_on(all_lexemes[-1])
         ended = all_lexemes[:-1] if is_open else all_lexemes
         ended_now = [each for each in ended if each.end >= first_new and each.end > len(self._lead)]
         if is_open and (found := self._grows_wrong(all_lexemes[-1], all_lexemes)):
             return found
         end = ended[-1].end - len(self._lead) if ended else 0
-        bracket_at = len(whole) - 1 if whole.endswith("(") else -1
         suspects = self._suspects(ended_now, all_lexemes, first_new)
         if not suspects:
             return None
-        found = self._confirmed(text[: max(end, bracket_at + 1 - len(self._lead))], all_lexemes)
-        self._is_dead_end |= found is not None and self._was_begun(suspects, first_new)
+        found = self._confirmed(text[: max(end, 0)])
+        return self._ends_here(found, self._was_begun(suspects, first_new))
+
+    def _ends_here(self, found: Breach | None, was_begun: bool) -> Breach | None:
+        """Where what is refused was begun by what was accepted, nothing else may come either: it is to be taken back."""
+        self._is_dead_end |= found is not None and was_begun and bool(self._written)
         return found
 
     def _was_begun(self, suspects: list[Lexeme], first_new: int) -> bool:
-        """Whether what was refused began in what was accepted before: then that is to be taken back."""
-        return bool(self._written) and any(
-            each.start < first_new and each.end > len(self._lead) for each in suspects
-        )
+        """Whether what was refused began in what was accepted before."""
+        return any(each.start < first_new and each.end > len(self._lead) for each in suspects)
 
     def _grows_wrong(self, lexeme: Lexeme, found: list[Lexeme]) -> Breach | None:
         """Whether what is still open can become nothing that is allowed."""
@@ -191,9 +202,10 @@ class RuleGuard:
     def _suspects(self, ended: list[Lexeme], found: list[Lexeme], first_new: int) -> list[Lexeme]:
         """What may be against a rule, of what has ended just now."""
         suspects = []
-        keywords = self._known_keywords()
+        kinds = self._kinds
+        keywords = kinds.keywords if kinds else frozenset()
         for rule in self._place.rules_of_trees:
-            words = {word for kind in rule.kinds for word in kind_words(kind, keywords) | ({kind} & keywords)}
+            words = {word for kind in rule.kinds for word in (kinds.words_of(kind) if kinds else ())}
             for each in ended:
                 is_name = each.kind is Kind.WORD and each.text not in keywords
                 is_suspect = (
@@ -210,7 +222,7 @@ class RuleGuard:
                     suspects += [each for each in found if call.start <= each.start < call.bracket]
         return suspects
 
-    def _confirmed(self, text: str, found: list[Lexeme]) -> Breach | None:
+    def _confirmed(self, text: str) -> Breach | None:
         """What a tree says of the text up to there, with what closes the brackets that are open."""
         if self._seconds_left <= 0:
             return None
@@ -226,7 +238,7 @@ class RuleGuard:
         place, rules = self._place, self._place.rules_of_trees
         grammar = place.grammar(self._dialect)
         if grammar is None or hazard(self._window + text, grammar.grammar):
-            return breach_in_words(self._before, text, "", place.language, rules, self._known_keywords() or None)
+            return breach_in_words(self._before, text, "", place.language, rules, self._kinds)
         window, middle = encoded(self._window), encoded(text)
         deadline_s = perf_counter() + self._seconds_left
         if self._window_parsed is None:
@@ -239,13 +251,19 @@ class RuleGuard:
         placed = Placed(parsed, len(window), len(window) + len(middle), self._window_parsed)
         return breach_in_tree(placed, place.language, rules)
 
-    def _known_keywords(self) -> frozenset[str]:
-        if self._keywords is None:
-            try:
-                self._keywords = keywords_of(kinds_in(self._place.language))
-            except GrammarError:
-                self._keywords = frozenset()
-        return self._keywords
+    @property
+    def _kinds(self) -> KindsOfNodes | None:
+        try:
+            return kinds_in(self._place.language) if self._place.language.grammars else None
+        except GrammarError:
+            return None
 
     def _may_become_keyword(self, word: str) -> bool:
-        return any(keyword.startswith(word) for keyword in self._known_keywords())
+        return self._kinds is not None and any(keyword.startswith(word) for keyword in self._kinds.keywords)
+
+
+def _may_go_on(lexeme: Lexeme) -> bool:
+    """Whether the last lexeme of a text that grows may become a longer one."""
+    if lexeme.kind is Kind.STRING:
+        return not lexeme.is_closed or not lexeme.inside  # two quotes may be the beginning of three
+    return lexeme.kind in (Kind.WORD, Kind.COMMENT) and not (lexeme.kind is Kind.COMMENT and lexeme.is_closed)

@@ -16,10 +16,11 @@ def header_breach(before: str, text: str, after: str, rules: Sequence[Rule], is_
             if number < before.count("\n") or number >= len(lines):
                 continue
             line, is_last = lines[number].rstrip("\r"), number == len(lines) - 1
-            if is_last and (is_growing or not pattern.fits(line)) and pattern.may_begin(line):
+            if is_last and is_growing and pattern.may_begin(line):
                 continue
-            if not pattern.fits(line):
-                return rule.breach(f"a header whose line {number + 1} is not as `{pattern.text}` says")
+            if not pattern.fits(line) and (text or not is_last):
+                at = sum(len(each) + 1 for each in lines[:number]) - len(before)
+                return rule.breach(f"a header whose line {number + 1} is not as `{pattern.text}` says", at)
     return None
 
 

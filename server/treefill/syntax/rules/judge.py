@@ -7,14 +7,16 @@ words, and more strictly: what might be against a rule is. Where not even that c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from treefill.errors import GrammarError
 from treefill.syntax.languages import Language
 from treefill.syntax.parse import Parsed
 from treefill.syntax.rules.form import Breach, CannotTell, Rule
-from treefill.syntax.rules.lexemes import Kind, Lexeme, calls_in, lead_start, lexemes
+from treefill.syntax.rules.kinds import KindsOfNodes, kinds_in
+from treefill.syntax.rules.lexemes import Call, Kind, Lexeme, calls_in, lead_start, lexemes
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -64,45 +66,32 @@ def breach_in_tree(placed: Placed, language: Language, rules: Sequence[Rule]) ->
         for rule in rules:
             what = _against(rule, node, placed, language)
             if what:
-                return rule.breach(what)
+                return rule.breach(what, len(placed.text(placed.start, node.start_byte)))
     faults = [each for each in placed.parsed.faults if not each.is_missing]
     spans = [(max(each.start_byte, placed.start), min(each.end_byte, placed.end)) for each in faults]
     return next(filter(None, (_in_fault(placed, span, language, rules) for span in spans if span[0] < span[1])), None)
 
 
 def breach_in_words(
-    before: str, text: str, after: str, language: Language, rules: Sequence[Rule], keywords: frozenset[str] | None
+    before: str, text: str, after: str, language: Language, rules: Sequence[Rule], kinds: KindsOfNodes | None
 ) -> Breach | None:
     """The same where there is no tree. `before` and `after` are what is left and right of the text.
 
-    `keywords` are the words of the language that are no names; None where they are not known. Raises `CannotTell`.
+    `kinds` are the language's; None where they are not known. Raises `CannotTell`.
     """
+    keywords = kinds.keywords if kinds else frozenset()
     lead = before[-LEAD_CHARS:]
     lead = lead[lead_start(lead, language) :]
     tail = re.match(r"\w*\s*\(?", after)
     found = lexemes(lead + text + (tail[0] if tail else ""), language)
     start, end = len(lead), len(lead) + len(text)
     touched = [each for each in found if each.start < end and each.end > start]
+    calls = [call for call in calls_in(found, language) if call.start < end and call.bracket >= start]
     for rule in rules:
-        what = _words_against(rule, touched, keywords or frozenset()) or _loose_words_against(rule, touched, keywords)
-        if what:
-            return rule.breach(what)
-        calls = (call for call in calls_in(found, language) if call.start < end and call.bracket >= start)
-        for call in calls:
-            if rule.calls and call.callee not in (keywords or ()) and rule.calls.refuses(call.callee):
-                return rule.breach(f"a call of {quoted(call.callee)}")
+        seen = _calls_against(rule, calls, keywords) or _words_against(rule, touched, keywords)
+        if seen := seen or _loose_words_against(rule, touched, kinds):
+            return rule.breach(seen[0], seen[1] - start)
     return None
-
-
-def kind_words(kind: str, keywords: Iterable[str]) -> frozenset[str]:
-    """The words by which a kind of node may be known: `global` of `global_statement`."""
-    return frozenset(kind.lower().removeprefix("keyword_").removeprefix("kw_").split("_")) & frozenset(keywords)
-
-
-def keywords_of(kinds: Iterable[str]) -> frozenset[str]:
-    """Of a grammar's kinds of nodes, the words that stand for themselves."""
-    marked = (kind.removeprefix("keyword_").removeprefix("kw_") for kind in kinds)
-    return frozenset(word for word in marked if word.isalpha())
 
 
 def quoted(text: str) -> str:
@@ -240,42 +229,51 @@ def _goes_on(node: tree_sitter.Node, placed: Placed, language: Language) -> bool
 
 def _in_fault(placed: Placed, span: tuple[int, int], language: Language, rules: Sequence[Rule]) -> Breach | None:
     before, after = placed.text(max(0, span[0] - 4 * LEAD_CHARS), span[0]), placed.text(span[1], span[1] + 200)
-    keywords = keywords_of(_kinds(placed.parsed))
-    return breach_in_words(before, placed.text(*span), after, language, rules, keywords)
+    try:
+        kinds = kinds_in(language)
+    except GrammarError:  # one of several
+        kinds = None
+    found = breach_in_words(before, placed.text(*span), after, language, rules, kinds)
+    return found and replace(found, at=found.at + len(placed.text(placed.start, span[0])))
 
 
-def _kinds(parsed: Parsed) -> Iterator[str]:
-    table = parsed.tree.language
-    kinds = (table.node_kind_for_id(number) for number in range(table.node_kind_count))
-    return (kind for kind in kinds if kind)
+Seen = tuple[str, int] | None
+"""What is against a rule, and where it begins."""
 
 
-def _words_against(rule: Rule, touched: Sequence[Lexeme], keywords: frozenset[str]) -> str:
+def _calls_against(rule: Rule, calls: Sequence[Call], keywords: frozenset[str]) -> Seen:
+    for call in calls:
+        if rule.calls and call.callee not in keywords and rule.calls.refuses(call.callee):
+            return f"a call of {quoted(call.callee)}", call.start
+    return None
+
+
+def _words_against(rule: Rule, touched: Sequence[Lexeme], keywords: frozenset[str]) -> Seen:
     """By what the lexemes seem to be."""
     for each in touched:
         is_name = each.kind is Kind.WORD and each.text not in keywords
         if rule.names and is_name and rule.names.refuses(each.text):
-            return f"the name {quoted(each.text)}"
+            return f"the name {quoted(each.text)}", each.start
         if rule.strings and each.kind is Kind.STRING and rule.strings.refuses(each.inside):
-            return f"the string {quoted(each.inside)}"
-    return ""
+            return f"the string {quoted(each.inside)}", each.start
+    return None
 
 
-def _loose_words_against(rule: Rule, touched: Sequence[Lexeme], keywords: frozenset[str] | None) -> str:
-    """What may hide anywhere, in what seems to be a string too; by kinds of nodes, for want of them."""
-    words = [word[0] for each in touched for word in _WORD.finditer(each.text)]
-    for word in words:
+def _loose_words_against(rule: Rule, touched: Sequence[Lexeme], kinds: KindsOfNodes | None) -> Seen:
+    """What may hide anywhere, in what seems to be a string too; kinds of nodes, by their words."""
+    words = {word[0]: each.start for each in reversed(touched) for word in _WORD.finditer(each.text)}
+    for word, at in words.items():
         if rule.names and any(pattern.fits(word) for pattern in rule.names.forbid):
-            return f"the name {quoted(word)}"
-    for call in (found[1] for each in touched for found in _LOOSE_CALL.finditer(each.text)):
+            return f"the name {quoted(word)}", at
+    for call, at in ((found[1], each.start) for each in touched for found in _LOOSE_CALL.finditer(each.text)):
         if rule.calls and any(pattern.fits(call) for pattern in rule.calls.forbid):
-            return f"a call of {quoted(call)}"
+            return f"a call of {quoted(call)}", at
     for kind in rule.kinds:
-        if keywords is None:
+        if kinds is None:
             raise CannotTell("there is no grammar that knows kinds of nodes")
-        known = frozenset({kind}) if kind in keywords else kind_words(kind, keywords)
-        if not known:
+        told_by = kinds.words_of(kind)
+        if not told_by:
             raise CannotTell(f"it has a fault, in which no {kind} can be told")
-        if known & {*words}:
-            return quoted(kind)
-    return ""
+        if seen := [at for word, at in words.items() if word in told_by]:
+            return quoted(kind), min(seen)
+    return None

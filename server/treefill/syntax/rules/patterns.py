@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from treefill.syntax.rules.beginnings import beginnings_of
+
 MAX_PATTERN_CHARS = 1_000
 MAX_PATTERN_BYTES = 1 << 18
 """Memory of one pattern's program and of what it remembers while it matches."""
@@ -31,18 +33,27 @@ class Pattern:
     """No text that matches comes before this one, byte by byte."""
     greatest: bytes | None = field(compare=False, repr=False)
     """No text that matches comes after this one; None where that is not known."""
+    _beginnings: Any = field(compare=False, repr=False)
+    """What matches the beginnings of what matches; None where there is no such pattern."""
 
     def fits(self, text: str) -> bool:
         """Whether the whole of the text matches."""
         return self._compiled.fullmatch(text.encode(errors="replace").decode()) is not None
 
+    def fits_for_good(self, beginning: str) -> bool:
+        """Whether all that begins so matches: told of patterns that end with `.*` and have no alternatives."""
+        return self.text.endswith(".*") and "|" not in self.text and self.fits(beginning)
+
     def may_begin(self, beginning: str) -> bool:
         """False only where nothing that begins so can match.
 
-        It is told by the least and the greatest text: exactly for what the pattern begins with literally, and roughly,
-        in favour of the text, for the rest. `get_(id|name)` may begin with `g`, `get_id` and `get_it`, not with `set`.
+        It is told exactly where the pattern is made of what people mostly write (`beginnings.py`). Else it is told by the
+        least and the greatest text, roughly and in favour of the text: `get_(?i:id)` may begin with `get_it`, not with
+        `set`.
         """
         data = beginning.encode(errors="replace")
+        if self._beginnings is not None:
+            return self._beginnings.fullmatch(data.decode()) is not None
         is_too_late = self.greatest is not None and data > self.greatest
         return not is_too_late and data >= self.least[: len(data)]
 
@@ -78,7 +89,17 @@ def compile_pattern(text: str, only_beginning: bool = False) -> Pattern:
         least, greatest = compiled.possiblematchrange(RANGE_BYTES)
     except re2.error:
         least, greatest = b"", None
-    return Pattern(text, compiled, least, greatest)
+    return Pattern(text, compiled, least, greatest, _compiled_beginnings(whole))
+
+
+def _compiled_beginnings(pattern: str) -> Any:
+    import re2
+
+    made = beginnings_of(pattern)
+    try:
+        return re2.compile(rf"\A{made}\z", _options()) if made is not None else None
+    except re2.error:  # it takes too much memory
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +118,8 @@ class Patterns:
 
     def may_begin(self, beginning: str) -> bool:
         """False only where what begins so can become nothing that is allowed."""
+        if any(pattern.fits_for_good(beginning) for pattern in self.forbid):
+            return False
         return not self.allow or any(pattern.may_begin(beginning) for pattern in self.allow)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from treefill.errors import BadRules, GrammarError
 from treefill.syntax.languages import Language, language_named, languages
 from treefill.syntax.rules.form import NO_RULES, Rule, Rules
+from treefill.syntax.rules.kinds import kinds_in
 from treefill.syntax.rules.patterns import Pattern, Patterns, compile_pattern
 from treefill.syntax.rules.places import Path as Where
 from treefill.syntax.rules.places import line_and_column, places_in
@@ -37,7 +38,7 @@ def rules_in_force(file: Path | None, trusted: Iterable[Path], workspace_root: P
 
     Raises `BadRules` where a file is not what it should be: then nothing can be held to it.
     """
-    each = read_rules(file).each if file is not None else ()
+    each = read_rules(file.expanduser()).each if file is not None else ()
     if workspace_root is None:
         return Rules(each) if each else NO_RULES
     own = workspace_root / WORKSPACE_FILE
@@ -51,6 +52,8 @@ def rules_in_force(file: Path | None, trusted: Iterable[Path], workspace_root: P
 
 def read_rules(file: Path) -> Rules:
     """The rules of a file, read anew when it has changed. Raises `BadRules`."""
+    if not file.is_absolute():
+        raise BadRules(f"The rules are to be in {file}: name that file by its whole path.")
     try:
         found = file.stat()
         if not stat.S_ISREG(found.st_mode):
@@ -224,27 +227,10 @@ def _kinds_of(names: Sequence[str]) -> set[str] | None:
     kinds: set[str] = set()
     for name in names:
         try:
-            kinds |= kinds_in(languages()[name])
+            kinds |= kinds_in(languages()[name]).all
         except GrammarError:
             return None
     return kinds
-
-
-def kinds_in(language: Language) -> frozenset[str]:
-    """Every kind of node that the language's grammars have, words that stand for themselves among them.
-
-    Raises `GrammarError`.
-    """
-    from treefill.syntax.grammars import load
-
-    tables = [load(grammar).language for grammar in language.grammars]
-    kinds = (
-        table.node_kind_for_id(number)
-        for table in tables
-        for number in range(table.node_kind_count)
-        if table.node_kind_is_visible(number)
-    )
-    return frozenset(filter(None, kinds))
 
 
 def _is_read_only(table: dict[str, Any], where: Where) -> bool:

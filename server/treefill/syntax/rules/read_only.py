@@ -52,6 +52,16 @@ class Token:
         return self.text.upper() if self.kind == "word" else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What does not only read."""
+
+    what: str
+    """In a few words."""
+    at: int = 0
+    """Where it begins."""
+
+
 def tokens(text: str) -> Iterator[Token]:
     """Those of a text that begins in code."""
     for match in _TOKEN.finditer(text):
@@ -71,18 +81,18 @@ def statements(text: str) -> list[list[Token]]:
     return found
 
 
-def writing(text: str, start: int, end: int, is_growing: bool = False) -> str:
-    """What in the statements between two offsets does not only read, in a few words; empty where nothing does.
+def writing(text: str, start: int, end: int, is_growing: bool = False) -> Writing | None:
+    """What in the statements between two offsets does not only read; None where nothing does.
 
     With `is_growing` the text may go on, so that its last word is judged by what it may become.
     """
     if len(text) > MAX_CHARS:
-        return "what is too long to be judged"
+        return Writing("what is too long to be judged")
     for statement in statements(text):
         is_touched = any(token.start < end and token.end > start for token in statement)
         if is_touched and (found := _writing(statement, text, is_growing)):
             return found
-    return ""
+    return None
 
 
 def statement_start(text: str) -> int:
@@ -90,21 +100,21 @@ def statement_start(text: str) -> int:
     return max((token.end for token in tokens(text) if token.text == ";"), default=0)
 
 
-def _writing(statement: list[Token], text: str, is_growing: bool) -> str:
-    if _is_read_differently(statement, text):
-        return _ELSEWHERE
+def _writing(statement: list[Token], text: str, is_growing: bool) -> Writing | None:
+    if (at := _read_differently(statement, text)) is not None:
+        return Writing(_ELSEWHERE, at)
     code = [token for token in statement if token.kind not in ("line", "block")]
     while code and code[0].text == "(":
         code = code[1:]
     if not code:
-        return ""
+        return None
     last_is_open = is_growing and code[-1].kind == "word" and code[-1].end == len(text)
     ended = code[:-1] if last_is_open else code
     if not ended:
-        return "" if _may_become(code[0].word, _BEGINNINGS) else f"SQL that begins with `{code[0].text[:20]}`"
+        return None if _may_become(code[0].word, _BEGINNINGS) else _beginning(code[0])
     first, *others = ended
     if first.word not in _BEGINNINGS:
-        return f"SQL that begins with `{first.text[:20]}`"
+        return _beginning(first)
     if first.word == "EXPLAIN" and (found := _explained(others)):
         return found
     for number, token in enumerate(others):
@@ -115,49 +125,54 @@ def _writing(statement: list[Token], text: str, is_growing: bool) -> str:
         is_function = token.word in _FUNCTIONS and after == "("
         is_undecided = token.word in _FUNCTIONS and is_growing and not after
         if token.word in _WRITING and not is_function and not is_undecided:
-            return f"SQL that writes: `{token.text}`"
+            return Writing(f"SQL that writes: `{token.text}`", token.start)
         if before.word == "FOR" and token.word in _LOCKING:
-            return f"SQL that locks: `FOR {token.text}`"
-    return ""
+            return Writing(f"SQL that locks: `FOR {token.text}`", before.start)
+    return None
+
+
+def _beginning(first: Token) -> Writing:
+    return Writing(f"SQL that begins with `{first.text[:20]}`", first.start)
 
 
 def _may_become(word: str, words: frozenset[str]) -> bool:
     return any(each.startswith(word) for each in words)
 
 
-def _explained(others: list[Token]) -> str:
+def _explained(others: list[Token]) -> Writing | None:
     """What is explained may be carried out (EXPLAIN ANALYZE)."""
     depth = 0
     for token in others:
         depth += (token.text == "(") - (token.text == ")")
         is_how = depth > 0 or token.text in (")", "=") or token.word in _HOW_TO_EXPLAIN
         if token.word in _EXPLAINED:
-            return ""
+            return None
         if not is_how:
-            return f"EXPLAIN of `{token.text[:20]}`"
-    return ""
+            return Writing(f"EXPLAIN of `{token.text[:20]}`", token.start)
+    return None
 
 
-def _is_read_differently(statement: list[Token], text: str) -> bool:
+def _read_differently(statement: list[Token], text: str) -> int | None:
+    """Where something is that not all dialects read alike; None where nothing is."""
     is_in_square = False
     for token in statement:
         inside = token.text
         is_in_square = inside == "[" or (is_in_square and inside != "]")
         if is_in_square and token.kind in ("string", "quoted") and "]" in inside:  # a name in square brackets
-            return True
+            return token.start
         if token.text == "\\":  # a command of a client
-            return True
+            return token.start
         if token.kind in ("string", "quoted") and ("\\'" in inside or '\\"' in inside):
-            return True
+            return token.start
         if token.kind == "block" and (inside.startswith("/*!") or "/*" in inside[2:]):
-            return True
+            return token.start
         if token.kind == "dollars" and _may_be_code(inside):
-            return True
+            return token.start
         if token.kind == "line" and inside[2:3].strip() and _may_be_code(inside[2:]):
-            return True
+            return token.start
         if token.text == "#" and _leaves_its_line(token, statement, text):
-            return True
-    return False
+            return token.start
+    return None
 
 
 def _may_be_code(text: str) -> bool:

@@ -16,8 +16,8 @@ from treefill.syntax.languages import Language
 from treefill.syntax.parse import encoded, parse
 from treefill.syntax.rules.form import Breach, CannotTell, Rule, Rules
 from treefill.syntax.rules.header import header_breach
-from treefill.syntax.rules.judge import Placed, breach_in_tree, breach_in_words, keywords_of
-from treefill.syntax.rules.read import kinds_in
+from treefill.syntax.rules.judge import Placed, breach_in_tree, breach_in_words
+from treefill.syntax.rules.kinds import KindsOfNodes, kinds_in
 from treefill.syntax.rules.read_only import writing
 
 TIME_LIMIT_S = 1.0
@@ -96,9 +96,9 @@ class Ruling:
         if found := header_breach(before, code, after, place.rules_of_headers):
             return found
         if rule := place.read_only:
-            what = writing(before + code + after, len(before), len(before) + len(code))
-            if what:
-                return rule.breach(what)
+            found_sql = writing(before + code + after, len(before), len(before) + len(code))
+            if found_sql:
+                return rule.breach(found_sql.what, found_sql.at - len(before))
         rules = place.rules_of_trees
         if not rules or not code:
             return None
@@ -113,7 +113,7 @@ class Ruling:
         placed = self._placed(code, n_replaced)
         if placed is not None:
             return breach_in_tree(placed, self.place.language, rules)
-        return breach_in_words(before, code, after, self.place.language, rules, self._keywords())
+        return breach_in_words(before, code, after, self.place.language, rules, self._kinds())
 
     def _placed(self, code: str, n_replaced: int) -> Placed | None:
         """The tree with the code in it, or None where there is no tree to be had."""
@@ -144,9 +144,8 @@ class Ruling:
             self._baseline = found if isinstance(found, Baseline) else None
         return self._baseline
 
-    def _keywords(self) -> frozenset[str] | None:
+    def _kinds(self) -> KindsOfNodes | None:
         try:
-            kinds = kinds_in(self.place.language)
+            return kinds_in(self.place.language) if self.place.language.grammars else None
         except GrammarError:
             return None
-        return keywords_of(kinds) if kinds else None
