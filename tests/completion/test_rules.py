@@ -79,7 +79,9 @@ def answer(
 ) -> Suggestion | Declined:
     offset = buffer.index("‸")
     document = Document(f"rules.{language}", buffer.replace("‸", ""), language)
-    request = replace(CompletionRequest(document, offset), rules=rules_from(rules.encode(), "rules"), **options)
+    request = replace(
+        CompletionRequest(document, offset), rules=rules_from(rules.encode(), "rules"), **options
+    )
     return complete(request, engine, CancelFlag())
 
 
@@ -172,10 +174,12 @@ def test_what_only_looks_as_if_it_were_against_a_rule_is_suggested(
     ("buffer", "rules", "text", "sentence", "language"),
     [
         (
-            "x = ‸\n", NO_EVAL, "eval(s)", "The rule “no eval” is against a call of `eval`: it runs any text.", "python",
+            "x = ‸\n", NO_EVAL, "eval(s)",
+            "The rule “no eval” is against a call of `eval`: it runs any text.", "python",
         ),
         (
-            "x = eval‸\n", NO_EVAL, "(s)", "The rule “no eval” is against a call of `eval`: it runs any text.", "python",
+            "x = eval‸\n", NO_EVAL, "(s)",
+            "The rule “no eval” is against a call of `eval`: it runs any text.", "python",
         ),
         ("x = ‸\n", SNAKE, "fooBar", "The rule “snake case” is against the name `fooBar`.", "python"),
         ("x = foo‸\n", SNAKE, "Bar", "The rule “snake case” is against the name `fooBar`.", "python"),

@@ -305,7 +305,9 @@ def _rules(finding: SyntaxFinding) -> Iterator[str]:
         yield f"Held to the rules: {', '.join(rules.rules)}"
     yield from (f"Refused while the model wrote: {sentence}" for sentence in rules.refused)
     if rules.complaint:
-        yield f"Against the whole of it: {rules.complaint}" + (f" Cut off {rules.cut!r}." if rules.cut else "")
+        yield f"Against the whole of it: {rules.complaint}" + (
+            f" Cut off {rules.cut!r}." if rules.cut else ""
+        )
     if rules.note:
         yield rules.note
 

@@ -44,7 +44,9 @@ def _lines(rule: Rule) -> list[str]:
             lines += [f"no {what} that are {_listed(patterns.forbid)}"] if patterns.forbid else []
     lines += [f"no {', '.join(rule.kinds)}"] if rule.kinds else []
     lines += [f"what documents code begins with {_listed(rule.docs)}"] if rule.docs else []
-    lines += [f"line {number} of a new file is `{line.text}`" for number, line in enumerate(rule.header, start=1)]
+    lines += [
+        f"line {number} of a new file is `{line.text}`" for number, line in enumerate(rule.header, start=1)
+    ]
     return [*lines, *(["SQL only reads"] if rule.is_read_only else [])]
 
 

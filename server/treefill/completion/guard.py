@@ -1,5 +1,5 @@
-"""What is asked while the model writes: the grammar at the cursor (`syntax/matcher.py`), or the reason why it is not; and
-the rules that hold there (`syntax/rules/`).
+"""What is asked while the model writes: the grammar at the cursor (`syntax/matcher.py`), or the reason why it is not;
+and the rules that hold there (`syntax/rules/`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The last word on what is to be suggested: with it in place, the document must parse as well as before, and nothing in
 it may be against the user's rules.
 
-A text that brings new faults is cut back to the longest part that brings none, at the end of a line or a word; where
-nothing is left, nothing is suggested. What can't be checked by the grammar is suggested as it is: an unknown language, a
-file that the parser must not see, no time. What can't be judged by a rule is not suggested: a rule is the user's will.
-Parsers and rules are `syntax`'s.
+A text that brings new faults is cut back to the longest part that brings none, at the end of a line or a word, and one
+that is against a rule to the lines before; where nothing is left, nothing is suggested. What can't be checked by the
+grammar is suggested as it is: an unknown language, a file that the parser must not see, no time. What can't be judged
+by a rule is not suggested: a rule is the user's will. Parsers and rules are `syntax`'s.
 """
 
 from __future__ import annotations
@@ -51,8 +51,12 @@ def last_word(
         if ruling is None and request.check is Check.OFF:
             return item, None
         return _judged(item, situation, may_end, grammar, ruling)
-    except Exception as error:  # a completion fails for no check of syntax; but a rule that can't be judged is kept
-        log.warning("The rules could not be judged (%s).", type(error).__name__)  # its text may quote the user's
+    except (
+        Exception
+    ) as error:  # a completion fails for no check of syntax; but a rule that can't be judged is kept
+        log.warning(
+            "The rules could not be judged (%s).", type(error).__name__
+        )  # its text may quote the user's
         sentence = f"The rules could not be judged ({type(error).__name__})."
         return Drop(Reason.RULE, sentence), replace(grammar.finding, rules=RuleFinding(complaint=sentence))
 

@@ -43,6 +43,7 @@ class Reason(StrEnum):
     TOO_SLOW = "too-slow"
     OUT_OF_STEP = "out-of-step"
     BAD_REQUEST = "bad-request"
+    BAD_RULES = "bad-rules"
     NO_MODEL = "no-model"
     ENGINE_FAILED = "engine-failed"
     EMPTY = "empty"

@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 MAX_CHARS = 30_000_000
 """Nothing is suggested in larger documents."""
+BAD_RULES = "bad-rules"
+"""The core's reason where a file of rules is not what it should be."""
 N_CRASHES_TO_QUARANTINE = 2
 N_CANDIDATES = 3
 """Suggestions to choose from, where the user has asked."""
@@ -269,6 +271,10 @@ class Front:
         if self._link is None or self._connection is None or not self._link.is_up:
             return self._noted(request, FrontAnswer(reason="no-core", sentence=self._status.sentence), {})
         answer = await self._asked(self._ask_of(buffer, request), buffer, self._connection.limit_s)
+        if (
+            answer.reason == BAD_RULES
+        ):  # nothing is suggested until they are mended, so the user must hear of it
+            self._tell_once(answer.sentence)
         if answer.items and not self._is_current(buffer):
             return self._noted(request, _OUT_OF_DATE, answer.explanation)
         return self._noted(request, self._front_answer(buffer, answer), answer.explanation)

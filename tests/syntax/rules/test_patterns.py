@@ -51,7 +51,11 @@ def test_what_may_become_a_match_becomes_one(text: str, beginning: str) -> None:
         ("[a-z_][a-z0-9_]*", ["", "foo", "foo_2"], ["2", "fooBar", "F"]),
         ("get_(id|name)", ["g", "get_", "get_i", "get_name"], ["set", "get_it", "get_names"]),
         ("get_(?i:id)", ["get_I", "get_id"], ["set"]),
-        (r"# Copyright \d{4} Acme", ["# C", "# Copyright 20", "# Copyright 2026 A"], ["#C", "# Copyright 20 A"]),
+        (
+            r"# Copyright \d{4} Acme",
+            ["# C", "# Copyright 20", "# Copyright 2026 A"],
+            ["#C", "# Copyright 20 A"],
+        ),
         (r"\p{Lu}\w*", ["Ä", "Äb"], ["ä"]),
         (".*", ["", "a\nb"], []),
     ],

@@ -1,15 +1,15 @@
 """From a regular expression to one that matches the beginnings of what it matches.
 
-What begins `ab*c` is nothing, `a`, `a` and some `b`, or all of it: `(?:(?:a)?|a(?:b*(?:b)?|b*(?:(?:c)?)))`. In general, with B for
-what it is made into,
+What begins `ab*c` is nothing, `a`, `a` and some `b`, or all of it: `(?:(?:a)?|a(?:(?:b*(?:b)?)|b*(?:c)?))`. In general,
+with B for what it is made into,
 
     B(x)      = (?:x)?                   one character, or a class of them
     B(xy)     = (?:B(x)|xB(y))
     B(x|y)    = (?:B(x)|B(y))
     B(x{m,n}) = x{0,n-1}B(x)             also for `?`, `*` and `+`
 
-so each part is written twice for each pair of brackets round it. Only what people mostly write is read: characters, classes,
-groups, alternatives and how often. Of the rest it is said that it can't be done.
+so each part is written twice for each pair of brackets round it. Only what people mostly write is read: characters,
+classes, groups, alternatives and how often. Of the rest it is said that it can't be done.
 """
 
 import re
@@ -92,7 +92,13 @@ class _Reader:
         if self._next() in ("?", "*", "+", "{"):
             raise _Other
         n_most = {"?": 1, "*": None, "+": None}.get(how, _most(found))
-        before = "" if n_most is not None and n_most <= 1 else f"{part}*" if n_most is None else f"{part}{{0,{n_most - 1}}}"
+        before = (
+            ""
+            if n_most is not None and n_most <= 1
+            else f"{part}*"
+            if n_most is None
+            else f"{part}{{0,{n_most - 1}}}"
+        )
         return f"{part}{how}", f"(?:{before}{made})" if n_most != 0 else ""
 
     def _next(self) -> str:

@@ -22,7 +22,7 @@ from time import perf_counter
 from treefill.errors import GrammarError
 from treefill.syntax.hazards import hazard
 from treefill.syntax.parse import Parsed, encoded, parse
-from treefill.syntax.rules.form import Breach, CannotTell
+from treefill.syntax.rules.form import Breach, CannotTell, Rule
 from treefill.syntax.rules.header import header_breach, open_header_line
 from treefill.syntax.rules.judge import (
     LEAD_CHARS,
@@ -128,7 +128,9 @@ class RuleGuard:
     def _found(self, text: str, n_old: int, is_end: bool) -> Breach | None:
         place = self._place
         if place.rules_of_headers:
-            found = header_breach(self._before, text, self._after, place.rules_of_headers, is_growing=not is_end)
+            found = header_breach(
+                self._before, text, self._after, place.rules_of_headers, is_growing=not is_end
+            )
             if found:
                 return found
         if rule := place.read_only:
@@ -139,23 +141,21 @@ class RuleGuard:
         return self._found_in_words(text, n_old, is_end) if place.rules_of_trees else None
 
     def _found_in_words(self, text: str, n_old: int, is_end: bool) -> Breach | None:
-        whole = self._lead + text
-        all_lexemes = lexemes(whole, self._place.language)
+        found = lexemes(self._lead + text, self._place.language)
         first_new = len(self._lead) + n_old
-        is_open = bool(all_lexemes) and not is_end and _may_go_on(all_lexemes[-1])
-        ended = all_lexemes[:-1] if is_open else all_lexemes
+        is_open = bool(found) and not is_end and _may_go_on(found[-1])
+        ended = found[:-1] if is_open else found
+        if is_open and (grown := self._grows_wrong(found[-1], found)):
+            return grown
         ended_now = [each for each in ended if each.end >= first_new and each.end > len(self._lead)]
-        if is_open and (found := self._grows_wrong(all_lexemes[-1], all_lexemes)):
-            return found
-        end = ended[-1].end - len(self._lead) if ended else 0
-        suspects = self._suspects(ended_now, all_lexemes, first_new)
+        suspects = self._suspects(ended_now, found, first_new)
         if not suspects:
             return None
-        found = self._confirmed(text[: max(end, 0)])
-        return self._ends_here(found, self._was_begun(suspects, first_new))
+        n_ended = ended[-1].end - len(self._lead) if ended else 0
+        return self._ends_here(self._confirmed(text[: max(n_ended, 0)]), self._was_begun(suspects, first_new))
 
     def _ends_here(self, found: Breach | None, was_begun: bool) -> Breach | None:
-        """Where what is refused was begun by what was accepted, nothing else may come either: it is to be taken back."""
+        """Where what is refused was begun by what was accepted, nothing else may come: that is to be taken back."""
         self._is_dead_end |= found is not None and was_begun and bool(self._written)
         return found
 
@@ -169,14 +169,28 @@ class RuleGuard:
             return None
         for rule in self._place.rules_of_trees:
             is_keyword = lexeme.kind is Kind.WORD and self._may_become_keyword(lexeme.text)
-            if rule.names and lexeme.kind is Kind.WORD and not is_keyword and not rule.names.may_begin(lexeme.text):
+            if (
+                rule.names
+                and lexeme.kind is Kind.WORD
+                and not is_keyword
+                and not rule.names.may_begin(lexeme.text)
+            ):
                 return rule.breach(f"a name that begins with {quoted(lexeme.text)}")
             is_documenting = lexeme.kind is Kind.STRING and self._documents(lexeme, found)
             is_open_string = lexeme.kind is Kind.STRING and not lexeme.is_closed
-            if rule.strings and is_open_string and not is_documenting and not rule.strings.may_begin(lexeme.inside):
+            if (
+                rule.strings
+                and is_open_string
+                and not is_documenting
+                and not rule.strings.may_begin(lexeme.inside)
+            ):
                 return rule.breach(f"a string that begins with {quoted(lexeme.inside)}")
             inside = self._doc_inside(lexeme, is_documenting)
-            if rule.docs and inside and not any(pattern.may_begin(inside) or pattern.fits(inside) for pattern in rule.docs):
+            if (
+                rule.docs
+                and inside
+                and not any(pattern.may_begin(inside) or pattern.fits(inside) for pattern in rule.docs)
+            ):
                 return rule.breach(f"what documents code to begin with {quoted(inside)}")
         return None
 
@@ -201,24 +215,21 @@ class RuleGuard:
 
     def _suspects(self, ended: list[Lexeme], found: list[Lexeme], first_new: int) -> list[Lexeme]:
         """What may be against a rule, of what has ended just now."""
-        suspects = []
-        kinds = self._kinds
+        kinds, language = self._kinds, self._place.language
         keywords = kinds.keywords if kinds else frozenset()
+        suspects = []
         for rule in self._place.rules_of_trees:
             words = {word for kind in rule.kinds for word in (kinds.words_of(kind) if kinds else ())}
-            for each in ended:
-                is_name = each.kind is Kind.WORD and each.text not in keywords
-                is_suspect = (
-                    (is_name and rule.names is not None and rule.names.refuses(each.text))
-                    or (each.kind is Kind.STRING and rule.strings is not None and rule.strings.refuses(each.inside))
-                    or (each.kind is Kind.STRING and bool(rule.docs))
-                    or (each.kind is Kind.COMMENT and bool(rule.docs) and is_doc(each.text, self._place.language))
-                    or (each.kind is Kind.WORD and each.text in words)
-                    or (bool(rule.kinds) and "\n" in each.text)
-                )
-                suspects += [each] if is_suspect else []
-            for call in calls_in(found, self._place.language) if rule.calls else ():
-                if call.bracket >= first_new and call.callee not in keywords and rule.calls.refuses(call.callee):
+            suspects += [
+                each
+                for each in ended
+                if _is_suspect(rule, each, keywords)
+                or (each.kind is Kind.WORD and each.text in words)
+                or (rule.docs and each.kind is Kind.COMMENT and is_doc(each.text, language))
+            ]
+            for call in calls_in(found, language) if rule.calls else ():
+                is_new = call.bracket >= first_new and call.callee not in keywords
+                if is_new and rule.calls and rule.calls.refuses(call.callee):
                     suspects += [each for each in found if call.start <= each.start < call.bracket]
         return suspects
 
@@ -267,3 +278,12 @@ def _may_go_on(lexeme: Lexeme) -> bool:
     if lexeme.kind is Kind.STRING:
         return not lexeme.is_closed or not lexeme.inside  # two quotes may be the beginning of three
     return lexeme.kind in (Kind.WORD, Kind.COMMENT) and not (lexeme.kind is Kind.COMMENT and lexeme.is_closed)
+
+
+def _is_suspect(rule: Rule, lexeme: Lexeme, keywords: frozenset[str]) -> bool:
+    """Whether something that has ended may be against a rule; of kinds of nodes it is asked at each line's end."""
+    if lexeme.kind is Kind.WORD:
+        return rule.names is not None and lexeme.text not in keywords and rule.names.refuses(lexeme.text)
+    if lexeme.kind is Kind.STRING:
+        return bool(rule.docs) or (rule.strings is not None and rule.strings.refuses(lexeme.inside))
+    return bool(rule.kinds) and lexeme.kind is Kind.BLANK and "\n" in lexeme.text

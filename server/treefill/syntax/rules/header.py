@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from treefill.syntax.rules.form import Breach, Rule
 
 
-def header_breach(before: str, text: str, after: str, rules: Sequence[Rule], is_growing: bool = False) -> Breach | None:
+def header_breach(
+    before: str, text: str, after: str, rules: Sequence[Rule], is_growing: bool = False
+) -> Breach | None:
     """What of a new file's header would be another one, with `text` between what is left and right of it."""
     for rule in rules:
         place = _place(rule, before, after)
@@ -45,5 +47,7 @@ def _place(rule: Rule, before: str, after: str) -> int | None:
     above = lines[place:-1]
     if len(above) >= len(rule.header) or len(lines) - 1 < place:
         return None
-    is_so_far = all(pattern.fits(line.rstrip("\r")) for line, pattern in zip(above, rule.header, strict=False))
+    is_so_far = all(
+        pattern.fits(line.rstrip("\r")) for line, pattern in zip(above, rule.header, strict=False)
+    )
     return place if is_so_far and rule.header[len(above)].may_begin(lines[-1]) else None

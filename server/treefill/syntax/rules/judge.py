@@ -1,7 +1,8 @@
 """The last word of rules: what in a text that was put into a document is against one of them.
 
-It is told by a tree of the document with the text in it. Where the tree has a fault, or where there is no tree, it is told by
-words, and more strictly: what might be against a rule is. Where not even that can be told, `CannotTell` is raised.
+It is told by a tree of the document with the text in it. Where the tree has a fault, or where there is no tree, it is
+told by words, and more strictly: what might be against a rule is. Where not even that can be told, `CannotTell` is
+raised.
 """
 
 from __future__ import annotations
@@ -24,11 +25,16 @@ if TYPE_CHECKING:
 MAX_NODES = 50_000
 LEAD_CHARS = 8_000
 """So much before the cursor is read for words."""
-_ARGUMENTS = frozenset(
-    "arguments argument_list call_suffix token_tree function_arguments value_arguments template_string (".split()
-)
+_ARGUMENTS = frozenset({
+    "arguments", "argument_list", "call_suffix", "token_tree", "function_arguments", "value_arguments",
+    "template_string", "(",
+})  # fmt: skip
 _NEW = re.compile(r"new\b")
-_STRING = re.compile(r"""\A(?:[A-Za-z@$]*)(?P<quote>\"{3}|'{3}|["'`])(?P<inside>.*)(?P=quote)\Z""", re.DOTALL)
+_STRINGS = (
+    re.compile(r"""\A\w*R"(?P<tag>[^(]*)\((?P<inside>.*)\)(?P=tag)"\Z""", re.DOTALL),  # C++
+    re.compile(r"""\A\w*(?P<tag>#*)"(?P<inside>.*)"(?P=tag)\Z""", re.DOTALL),  # Rust, Swift
+    re.compile(r"""\A[A-Za-z@$]*(?P<tag>\"{3}|'{3}|["'`])(?P<inside>.*)(?P=tag)\Z""", re.DOTALL),
+)
 _DOC_MARKS = re.compile(r"\A[/*!#\-'\s]*")
 _WORD = re.compile(r"[^\W\d]\w*")
 _LOOSE_CALL = re.compile(r"([^\W\d]\w*(?:(?:\.|::|->)[^\W\d]\w*)*)\s*\(")
@@ -67,9 +73,17 @@ def breach_in_tree(placed: Placed, language: Language, rules: Sequence[Rule]) ->
             what = _against(rule, node, placed, language)
             if what:
                 return rule.breach(what, len(placed.text(placed.start, node.start_byte)))
+    if (
+        language.kinds.identifiers
+        and not language.kinds.calls
+        and (found := _called(placed, language, rules))
+    ):
+        return found
     faults = [each for each in placed.parsed.faults if not each.is_missing]
     spans = [(max(each.start_byte, placed.start), min(each.end_byte, placed.end)) for each in faults]
-    return next(filter(None, (_in_fault(placed, span, language, rules) for span in spans if span[0] < span[1])), None)
+    return next(
+        filter(None, (_in_fault(placed, span, language, rules) for span in spans if span[0] < span[1])), None
+    )
 
 
 def breach_in_words(
@@ -102,8 +116,9 @@ def quoted(text: str) -> str:
 
 def string_inside(text: str) -> str:
     """What is between the quotes; all of it where there are none that we know."""
-    found = _STRING.match(text)
-    return found["inside"] if found else text
+    if text.endswith('"""'):
+        return next((found["inside"] for found in [_STRINGS[-1].match(text)] if found), text)
+    return next((found["inside"] for pattern in _STRINGS if (found := pattern.match(text))), text)
 
 
 def doc_inside(text: str) -> str:
@@ -140,7 +155,7 @@ def _against(rule: Rule, node: tree_sitter.Node, placed: Placed, language: Langu
     if node.type in rule.kinds and _is_new(node, placed):
         return quoted(node.type) if node.is_named else quoted(placed.of(node))
     if rule.names and node.type in kinds.identifiers and not _is_inside_identifier(node, language):
-        name = placed.of(node).strip("\"`")
+        name = placed.of(node).strip('"`')
         return f"the name {quoted(name)}" if rule.names.refuses(name) else ""
     if rule.calls and node.type in kinds.fields_of_calls:
         callee = _callee(node, placed, kinds.fields_of_calls[node.type])
@@ -152,7 +167,11 @@ def _against(rule: Rule, node: tree_sitter.Node, placed: Placed, language: Langu
     if rule.docs and node.type in kinds.comments and is_doc(comment := placed.of(node), language):
         inside = doc_inside(comment)
         is_first = not _goes_on(node, placed, language)
-        return "" if not is_first or _begins(rule, inside) else f"a comment that begins with {quoted(inside[:20])}"
+        return (
+            ""
+            if not is_first or _begins(rule, inside)
+            else f"a comment that begins with {quoted(inside[:20])}"
+        )
     if rule.strings and node.type in kinds.strings and not is_documenting:
         inside = string_inside(placed.of(node))
         return f"the string {quoted(inside)}" if rule.strings.refuses(inside) else ""
@@ -210,7 +229,10 @@ def _is_docstring(node: tree_sitter.Node, language: Language) -> bool:
     if not language.kinds.docstrings or statement is None or statement.type != "expression_statement":
         return False
     block = statement.parent
-    if block is None or next((each for each in block.named_children if each.type != "comment"), None) != statement:
+    if (
+        block is None
+        or next((each for each in block.named_children if each.type != "comment"), None) != statement
+    ):
         return False
     owner = block if block.type in language.kinds.docstrings else block.parent
     return owner is not None and owner.type in language.kinds.docstrings
@@ -219,7 +241,9 @@ def _is_docstring(node: tree_sitter.Node, language: Language) -> bool:
 def _goes_on(node: tree_sitter.Node, placed: Placed, language: Language) -> bool:
     """Whether the comment goes on from one of its kind on the line above."""
     line_start = placed.parsed.data.rfind(b"\n", 0, node.start_byte) + 1
-    above = placed.parsed.data[:line_start].decode(errors="replace").rstrip("\r\n").rpartition("\n")[2].strip()
+    above = (
+        placed.parsed.data[:line_start].decode(errors="replace").rstrip("\r\n").rpartition("\n")[2].strip()
+    )
     is_line = not placed.of(node).startswith("/*")
     return is_line and is_doc(above, language)
 
@@ -227,8 +251,26 @@ def _goes_on(node: tree_sitter.Node, placed: Placed, language: Language) -> bool
 # By words.
 
 
-def _in_fault(placed: Placed, span: tuple[int, int], language: Language, rules: Sequence[Rule]) -> Breach | None:
-    before, after = placed.text(max(0, span[0] - 4 * LEAD_CHARS), span[0]), placed.text(span[1], span[1] + 200)
+def _called(placed: Placed, language: Language, rules: Sequence[Rule]) -> Breach | None:
+    """What is called against a rule, where the grammar has no kind of node for it."""
+    lead = placed.text(max(0, placed.start - LEAD_CHARS), placed.start)
+    lead = lead[lead_start(lead, language) :]
+    text = placed.text(placed.start, placed.end)
+    found = lexemes(lead + text + placed.text(placed.end, placed.end + 20), language)
+    start, end = len(lead), len(lead) + len(text)
+    calls = [call for call in calls_in(found, language) if call.start < end and call.bracket >= start]
+    keywords = kinds_in(language).keywords
+    seen = ((rule, _calls_against(rule, calls, keywords)) for rule in rules)
+    return next((rule.breach(what[0], what[1] - start) for rule, what in seen if what), None)
+
+
+def _in_fault(
+    placed: Placed, span: tuple[int, int], language: Language, rules: Sequence[Rule]
+) -> Breach | None:
+    before, after = (
+        placed.text(max(0, span[0] - 4 * LEAD_CHARS), span[0]),
+        placed.text(span[1], span[1] + 200),
+    )
     try:
         kinds = kinds_in(language)
     except GrammarError:  # one of several

@@ -9,7 +9,9 @@ from functools import cache
 from treefill.syntax.grammars import load
 from treefill.syntax.languages import Language
 
-_LITERALS = frozenset("None True False true false null nil NULL undefined this super void".split())
+_LITERALS = frozenset(
+    ("None", "True", "False", "true", "false", "null", "nil", "NULL", "undefined", "this", "super", "void")
+)
 """Words that are no names, though grammars have kinds of their own for them."""
 _MARKS = ("keyword_", "kw_")
 """What the grammars of SQL call a word by."""

@@ -1,7 +1,8 @@
 """Words, strings and comments of a text in any language, by what its folder says of quotes and comments.
 
-It serves while a text grows, where a tree is of no use yet, and where there is none. What it takes for a name may be part
-of something else, as in a regular expression between slashes: whoever refuses something by it alone is too strict there.
+It serves while a text grows, where a tree is of no use yet, and where there is none. What it takes for a name may be
+part of something else, as in a regular expression between slashes: whoever refuses something by it alone is too strict
+there.
 """
 
 import re
@@ -16,7 +17,22 @@ _DOLLAR_IN_NAMES = frozenset({"javascript", "typescript", "typescriptreact", "ja
 _JOINTS = frozenset({".", "::", "->", "?.", ":"})
 """What stands between the names of a path."""
 _DEFINING = frozenset(
-    "def function func fun fn sub proc class struct interface trait impl enum union type macro record module new".split()
+    (
+        "def",
+        "function",
+        "func",
+        "fun",
+        "fn",
+        "sub",
+        "proc",
+        "class",
+        "struct",
+        "interface",
+        "trait",
+        "impl",
+        "enum",
+    )
+    + ("union", "type", "macro", "record", "module", "new")
 )
 """After these words a name with a bracket behind it is no call."""
 CLOSERS = {"(": ")", "[": "]", "{": "}"}

@@ -1,8 +1,8 @@
 """Regular expressions that a rule may have: they take linear time, whatever they are and whatever text they meet.
 
-They are RE2's: well kept, on wheels for each Python that we run on, and made for patterns of people that one does not know.
-Python's own `re` goes back and forth, exponentially often for some patterns. What linear time costs is what RE2 leaves
-out: looking ahead or behind, and referring back.
+They are RE2's: well kept, on wheels for each Python that we run on, and made for patterns of people that one does not
+know. Python's own `re` goes back and forth, exponentially often for some patterns. What linear time costs is what RE2
+leaves out: looking ahead or behind, and referring back.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Pattern:
     def may_begin(self, beginning: str) -> bool:
         """False only where nothing that begins so can match.
 
-        It is told exactly where the pattern is made of what people mostly write (`beginnings.py`). Else it is told by the
-        least and the greatest text, roughly and in favour of the text: `get_(?i:id)` may begin with `get_it`, not with
-        `set`.
+        It is told exactly where the pattern is made of what people mostly write (`beginnings.py`). Else it is told by
+        the least and the greatest text, roughly and in favour of the text: `get_(?i:id)` may begin with `get_it`, not
+        with `set`.
         """
         data = beginning.encode(errors="replace")
         if self._beginnings is not None:
@@ -63,7 +63,9 @@ class Pattern:
         if self.greatest is None or not self.least.startswith(data) or not self.greatest.startswith(data):
             return b""
         n_same = len(data)
-        while n_same < min(len(self.least), len(self.greatest)) and self.least[n_same] == self.greatest[n_same]:
+        while (
+            n_same < min(len(self.least), len(self.greatest)) and self.least[n_same] == self.greatest[n_same]
+        ):
             n_same += 1
         return self.least[len(data) : n_same]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from treefill.errors import BadRules, GrammarError
-from treefill.syntax.languages import Language, language_named, languages
+from treefill.syntax.languages import language_named, languages
 from treefill.syntax.rules.form import NO_RULES, Rule, Rules
 from treefill.syntax.rules.kinds import kinds_in
 from treefill.syntax.rules.patterns import Pattern, Patterns, compile_pattern
@@ -212,7 +212,9 @@ def _fits_languages(rule: Rule, where: Where) -> None:
         raise _Wrong((*where, "languages"), '["sql"], or no languages, beside sql = "read-only"')
     for key, is_there in (("kinds", rule.kinds), ("header", rule.header)):
         if is_there and not rule.languages:
-            raise _Wrong((*where, key), f"languages beside {key}, which each language has of its own", is_key=True)
+            raise _Wrong(
+                (*where, key), f"languages beside {key}, which each language has of its own", is_key=True
+            )
     for number, kind in enumerate(rule.kinds):
         known = _kinds_of(rule.languages)
         if known is not None and kind not in known:

@@ -13,11 +13,25 @@ MAX_CHARS = 500_000
 _BEGINNINGS = frozenset({"SELECT", "WITH", "EXPLAIN", "SHOW", "VALUES"})
 _EXPLAINED = frozenset({"SELECT", "WITH", "VALUES"})
 _HOW_TO_EXPLAIN = frozenset(
-    "ANALYZE ANALYSE VERBOSE EXTENDED PARTITIONS QUERY PLAN FORMAT JSON TEXT XML YAML TREE TRADITIONAL".split()
+    (
+        "ANALYZE",
+        "ANALYSE",
+        "VERBOSE",
+        "EXTENDED",
+        "PARTITIONS",
+        "QUERY",
+        "PLAN",
+        "FORMAT",
+        "JSON",
+        "TEXT",
+        "XML",
+    )
+    + ("YAML", "TREE", "TRADITIONAL")
 )
-_WRITING = frozenset(
-    "INSERT INTO UPDATE DELETE MERGE REPLACE CREATE ALTER DROP TRUNCATE GRANT REVOKE EXEC EXECUTE".split()
-)
+_WRITING = frozenset({
+    "INSERT", "INTO", "UPDATE", "DELETE", "MERGE", "REPLACE", "CREATE", "ALTER", "DROP", "TRUNCATE", "GRANT",
+    "REVOKE", "EXEC", "EXECUTE",
+})  # fmt: skip
 _FUNCTIONS = frozenset({"INSERT", "REPLACE", "TRUNCATE"})
 """With a bracket behind them, and not at the beginning, these are functions of some dialects."""
 _LOCKING = frozenset({"SHARE", "KEY", "NO"})

@@ -55,7 +55,9 @@ class Place:
     @property
     def rules_of_trees(self) -> tuple[Rule, ...]:
         """Those that a tree is needed for."""
-        return tuple(each for each in self.rules if each.names or each.calls or each.strings or each.kinds or each.docs)
+        return tuple(
+            each for each in self.rules if each.names or each.calls or each.strings or each.kinds or each.docs
+        )
 
     @property
     def rules_of_headers(self) -> tuple[Rule, ...]:
