@@ -119,6 +119,7 @@ def make_request(
     from treefill.syntax.rules.read import rules_in_force
 
     s = settings_from(options)
+    rules = s.rules if s.rules != Path("") else None  # an empty text is no path
     return CompletionRequest(
         document=document,
         offset=offset,
@@ -137,7 +138,7 @@ def make_request(
         secret_patterns=(*s.secret_patterns, glob.escape(str(default_file().resolve()))),
         check=Check(s.syntax),
         grammars=tuple(sorted(s.grammars.items())),
-        rules=rules_in_force(s.rules, [Path(folder) for folder in s.trusted_workspaces], workspace_root),
+        rules=rules_in_force(rules, [Path(folder) for folder in s.trusted_workspaces], workspace_root),
     )
 
 

@@ -17,13 +17,13 @@ from __future__ import annotations
 import logging
 import re
 from codecs import getincrementaldecoder
-from time import perf_counter
+from time import perf_counter, thread_time
 
 from treefill.errors import GrammarError
 from treefill.syntax.hazards import hazard
 from treefill.syntax.parse import Parsed, encoded, parse
 from treefill.syntax.rules.form import Breach, CannotTell, Rule
-from treefill.syntax.rules.header import header_breach, open_header_line
+from treefill.syntax.rules.header import header_breach, headers_at, open_header_line
 from treefill.syntax.rules.judge import (
     LEAD_CHARS,
     Placed,
@@ -40,8 +40,12 @@ from treefill.syntax.rules.ruling import Place
 
 log = logging.getLogger(__name__)
 
-MAX_WORK_S = 0.25
-"""So long trees are asked for one completion; then words that are suspect may come, and are judged at last."""
+MAX_WORK_S = 0.5
+"""So much processor time is spent on one completion; then everything may come, and is judged at last."""
+MAX_SQL_CHARS = 100_000
+"""So much before the cursor is looked at for the beginning of its statement."""
+PARSE_LIMIT_S = 0.1
+"""A tree that takes longer is not waited for."""
 MAX_TOLD = 8
 _PATH = re.compile(r"(?:[^\W\d][\w$]*(?:\.|::|->|\?\.))*[\w$]*\Z")
 _Utf8Decoder = getincrementaldecoder("utf-8")
@@ -58,8 +62,9 @@ class RuleGuard:
         window = self._before[-LEAD_CHARS:]
         self._window = window[window.find("\n") + 1 :] if len(self._before) > LEAD_CHARS else window
         self._lead = self._window[lead_start(self._window, place.language) :]
-        self._opened = open_brackets(lexemes(self._window, place.language))
-        self._statement = self._before[statement_start(self._before) :] if place.read_only else ""
+        sql = self._before[-MAX_SQL_CHARS:] if place.read_only else ""
+        self._statement = sql[statement_start(sql) :]
+        self._headers = headers_at(self._before, self._after, place.rules_of_headers)
         self._written: list[bytes] = []
         self._said: dict[bytes, Breach | None] = {}
         """What was said of bytes that might come next."""
@@ -97,8 +102,11 @@ class RuleGuard:
 
     def forced(self) -> bytes:
         """What must come next in a header."""
-        rules = self._place.rules_of_headers
-        return open_header_line(self._before, self._text(b""), self._after, rules) if rules else b""
+        return (
+            open_header_line(self._before, self._text(b""), self._after, self._headers)
+            if self._headers
+            else b""
+        )
 
     def without_torn(self, text: str) -> str:
         """What was written, where it could not go on: without the name or string that may not end as it would."""
@@ -120,19 +128,20 @@ class RuleGuard:
         return self._place.code_of(_Utf8Decoder(errors="replace").decode(b"".join((*self._written, more))))
 
     def _breach(self, more: bytes, is_end: bool = False) -> Breach | None:
+        if self._seconds_left <= 0:
+            return None
+        began_s = thread_time()
         found = self._found(self._text(more), len(self._text(b"")), is_end)
+        self._seconds_left -= thread_time() - began_s
         if found is not None and found not in self.refused and len(self.refused) < MAX_TOLD:
             self.refused.append(found)
         return found
 
     def _found(self, text: str, n_old: int, is_end: bool) -> Breach | None:
         place = self._place
-        if place.rules_of_headers:
-            found = header_breach(
-                self._before, text, self._after, place.rules_of_headers, is_growing=not is_end
-            )
-            if found:
-                return found
+        header = header_breach(self._before, text, self._after, self._headers, is_growing=not is_end)
+        if header:
+            return header
         if rule := place.read_only:
             statement = self._statement + text
             written = writing(statement, len(self._statement), len(statement), is_growing=not is_end)
@@ -235,15 +244,10 @@ class RuleGuard:
 
     def _confirmed(self, text: str) -> Breach | None:
         """What a tree says of the text up to there, with what closes the brackets that are open."""
-        if self._seconds_left <= 0:
-            return None
-        began_s = perf_counter()
         try:
             return self._by_tree(text)
         except (CannotTell, GrammarError):
             return None  # the last word is stricter
-        finally:
-            self._seconds_left -= perf_counter() - began_s
 
     def _by_tree(self, text: str) -> Breach | None:
         place, rules = self._place, self._place.rules_of_trees
@@ -251,7 +255,7 @@ class RuleGuard:
         if grammar is None or hazard(self._window + text, grammar.grammar):
             return breach_in_words(self._before, text, "", place.language, rules, self._kinds)
         window, middle = encoded(self._window), encoded(text)
-        deadline_s = perf_counter() + self._seconds_left
+        deadline_s = perf_counter() + PARSE_LIMIT_S
         if self._window_parsed is None:
             self._window_parsed = parse(window, grammar, None, deadline_s)
         opened = open_brackets(lexemes(self._window + text, place.language))

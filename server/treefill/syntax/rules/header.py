@@ -26,6 +26,11 @@ def header_breach(
     return None
 
 
+def headers_at(before: str, after: str, rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """The rules whose header is being written at the place between the two."""
+    return tuple(rule for rule in rules if _place(rule, before, after) is not None)
+
+
 def open_header_line(before: str, text: str, after: str, rules: Sequence[Rule]) -> bytes:
     """What must come next in the header; nothing where there is a choice."""
     for rule in rules:
@@ -40,7 +45,7 @@ def _place(rule: Rule, before: str, after: str) -> int | None:
     """The header's first line, from 0, which is the second where the first says what runs the file; None where there is
     nothing of a header to be written here.
     """
-    if not rule.header or after.strip():
+    if not rule.header or after.strip() or before.count("\n") > len(rule.header):
         return None
     lines = before.split("\n")
     place = 1 if lines[0].startswith("#!") else 0

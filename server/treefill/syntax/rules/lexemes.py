@@ -16,24 +16,10 @@ from treefill.syntax.languages import Language
 _DOLLAR_IN_NAMES = frozenset({"javascript", "typescript", "typescriptreact", "java", "dart"})
 _JOINTS = frozenset({".", "::", "->", "?.", ":"})
 """What stands between the names of a path."""
-_DEFINING = frozenset(
-    (
-        "def",
-        "function",
-        "func",
-        "fun",
-        "fn",
-        "sub",
-        "proc",
-        "class",
-        "struct",
-        "interface",
-        "trait",
-        "impl",
-        "enum",
-    )
-    + ("union", "type", "macro", "record", "module", "new")
-)
+_DEFINING = frozenset({
+    "def", "function", "func", "fun", "fn", "sub", "proc", "class", "struct", "interface", "trait", "impl", "enum",
+    "union", "type", "macro", "record", "module", "new",
+})  # fmt: skip
 """After these words a name with a bracket behind it is no call."""
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 

@@ -12,22 +12,10 @@ from dataclasses import dataclass
 MAX_CHARS = 500_000
 _BEGINNINGS = frozenset({"SELECT", "WITH", "EXPLAIN", "SHOW", "VALUES"})
 _EXPLAINED = frozenset({"SELECT", "WITH", "VALUES"})
-_HOW_TO_EXPLAIN = frozenset(
-    (
-        "ANALYZE",
-        "ANALYSE",
-        "VERBOSE",
-        "EXTENDED",
-        "PARTITIONS",
-        "QUERY",
-        "PLAN",
-        "FORMAT",
-        "JSON",
-        "TEXT",
-        "XML",
-    )
-    + ("YAML", "TREE", "TRADITIONAL")
-)
+_HOW_TO_EXPLAIN = frozenset({
+    "ANALYZE", "ANALYSE", "VERBOSE", "EXTENDED", "PARTITIONS", "QUERY", "PLAN", "FORMAT", "JSON", "TEXT", "XML",
+    "YAML", "TREE", "TRADITIONAL",
+})  # fmt: skip
 _WRITING = frozenset({
     "INSERT", "INTO", "UPDATE", "DELETE", "MERGE", "REPLACE", "CREATE", "ALTER", "DROP", "TRUNCATE", "GRANT",
     "REVOKE", "EXEC", "EXECUTE",
