@@ -125,6 +125,7 @@ def finding_of(said: Suggestion | Declined) -> RuleFinding:
         ("# Copyright 2026 Acme\n‸", HEADER, "import os", "# SPDX-License-Identifier: MIT", "python"),
         ("‸\n", READ_ONLY, "DELETE FROM t;", "SELECT 1;", "sql"),
         ("SELECT * ‸", READ_ONLY, "INTO u FROM t;", "FROM t;", "sql"),
+        ("```sql\n‸\n```\n", READ_ONLY, "DROP TABLE t;", "SELECT 1;", "markdown"),
         ("WITH x AS (‸", READ_ONLY, "DELETE FROM t) SELECT 1", "SELECT 2) SELECT 1", "sql"),
     ],
 )

@@ -1,8 +1,10 @@
 """What trees are called in each language: a forbidden call, name and string is found, and what is allowed is not."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from treefill.syntax.grammars import load
-from treefill.syntax.languages import Language, languages
+from treefill.syntax.languages import Language, language_by_id, languages
 from treefill.syntax.rules.guard import RuleGuard
 from treefill.syntax.rules.kinds import kinds_in
 from treefill.syntax.rules.lexemes import Kind, calls_in, lead_start, lexemes
@@ -226,3 +228,99 @@ def test_a_header_is_written_without_the_model_where_there_is_no_choice() -> Non
     assert guard.accept(b"# MIT")
     assert guard.can_stop()
     assert guard.accept(b"\nimport os")
+
+
+ALL_RULES = r"""
+[[rule]]
+name = "calls"
+calls.forbid = ['eval', 'a\.b']
+[[rule]]
+name = "names"
+names.allow = ['[a-z]+', 'B\w*']
+[[rule]]
+name = "strings"
+strings.forbid = ['ab?.*']
+docs.begins = ['[A-Z]']
+[[rule]]
+name = "kinds"
+languages = ["python", "c", "javascript"]
+kinds.forbid = ["if", "comment"]
+header.lines = ['# a\d']
+[[rule]]
+name = "sql"
+sql = "read-only"
+"""
+TEXTS = st.lists(
+    st.sampled_from(
+        [
+            "eval",
+            "a",
+            ".",
+            "b",
+            "(",
+            ")",
+            "'",
+            '"',
+            '"""',
+            "\n",
+            " ",
+            "    ",
+            "#",
+            "/*",
+            "*/",
+            "//",
+            "--",
+            ";",
+            "if",
+            "$$",
+            "\\",
+            "A",
+            "ab",
+            "é",
+            "😀",
+            "\ud800",
+            "\x00",
+            "`",
+            "{",
+            "}",
+            "SELECT",
+            "INTO",
+            "def f():",
+            "=",
+            "1",
+        ]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(
+    st.sampled_from(
+        ["python", "c", "javascript", "sql", "rust", "markdown", "haskell", "plaintext", "html", "json"]
+    ),
+    TEXTS,
+    st.lists(TEXTS, max_size=4),
+    TEXTS,
+)
+def test_any_text_is_judged_and_what_is_taken_back_is_as_if_it_had_never_been(
+    language_id: str, before: str, pieces: list[str], after: str
+) -> None:
+    language = language_by_id(language_id)
+    place = Place.of(before + after, len(before), language, rules_from(ALL_RULES.encode(), "r"))
+    guard = RuleGuard(place)
+    taken = ""
+    for piece in pieces:
+        data = piece.encode(errors="replace")
+        was_allowed = guard.allows(data)
+        assert guard.accept(data) == was_allowed
+        if not was_allowed:
+            continue
+        taken += piece
+        guard.rollback(1)
+        assert guard.accept(data)
+    guard.can_stop()
+    guard.without_torn(taken)
+    breach = Ruling(place, f"any.{language_id}").breach(0, taken)
+
+    assert breach is None or 0 <= breach.at <= len(taken)
+    assert breach is None or breach.sentence.startswith("The rule “")

@@ -1,6 +1,7 @@
 """Files of rules: what they say, and what is told of those that say nothing sensible. Never a traceback."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from treefill.errors import BadRules
-from treefill.syntax.languages import language_by_id
+from treefill.syntax.languages import grammars_folder, language_by_id
 from treefill.syntax.rules.read import MAX_FILE_BYTES, WORKSPACE_FILE, read_rules, rules_from, rules_in_force
 
 GOOD = r"""
@@ -225,3 +226,16 @@ def test_a_bad_file_of_a_trusted_workspace_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadRules, match=rf"{WORKSPACE_FILE}:1:1: expected a name"):
         rules_in_force(None, [tmp_path], tmp_path)
     assert rules_in_force(None, [], tmp_path).each == ()
+
+
+def test_the_examples_of_the_guide_are_rules() -> None:
+    guide = (Path(str(grammars_folder())).parent / "docs" / "rules.md").read_text("utf-8")
+    examples = re.findall(r"^```toml\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+
+    assert [rule.name for example in examples for rule in rules_from(example.encode(), "guide")] == [
+        "no eval",
+        "read only",
+        "names as PEP 8 has them",
+        "no jumps",
+        "house style of texts",
+    ]

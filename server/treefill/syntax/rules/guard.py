@@ -61,7 +61,9 @@ class RuleGuard:
         self._after = place.code[place.offset :]
         window = self._before[-LEAD_CHARS:]
         self._window = window[window.find("\n") + 1 :] if len(self._before) > LEAD_CHARS else window
-        self._lead = self._window[lead_start(self._window, place.language) :]
+        self._starts = [lead_start(self._window, place.language)]
+        """Where in the window and what was written a line begins in code, from which on words are looked at: before
+        anything was written, and after each piece."""
         sql = self._before[-MAX_SQL_CHARS:] if place.read_only else ""
         self._statement = sql[statement_start(sql) :]
         self._headers = headers_at(self._before, self._after, place.rules_of_headers)
@@ -88,12 +90,15 @@ class RuleGuard:
         if not self.allows(more):
             return False
         self._written.append(more)
+        whole, start = self._window + self._text(b""), self._starts[-1]
+        self._starts.append(start + lead_start(whole[start:], self._place.language))
         self._move()
         return True
 
     def rollback(self, n: int) -> None:
         """Take the last `n` accepted pieces back."""
-        del self._written[max(0, len(self._written) - n) :]
+        n_left = max(0, len(self._written) - n)
+        del self._written[n_left:], self._starts[n_left + 1 :]
         self._move()
 
     def can_stop(self) -> bool:
@@ -102,15 +107,13 @@ class RuleGuard:
 
     def forced(self) -> bytes:
         """What must come next in a header."""
-        return (
-            open_header_line(self._before, self._text(b""), self._after, self._headers)
-            if self._headers
-            else b""
-        )
+        if not self._headers:
+            return b""
+        return open_header_line(self._before, self._text(b""), self._after, self._headers)
 
     def without_torn(self, text: str) -> str:
         """What was written, where it could not go on: without the name or string that may not end as it would."""
-        found = lexemes(self._lead + self._place.code_of(text), self._place.language)
+        found = lexemes((self._window + self._place.code_of(text))[self._starts[-1] :], self._place.language)
         if not self.refused or not found:
             return text
         last = found[-1]
@@ -131,7 +134,14 @@ class RuleGuard:
         if self._seconds_left <= 0:
             return None
         began_s = thread_time()
-        found = self._found(self._text(more), len(self._text(b"")), is_end)
+        try:
+            found = self._found(self._text(more), len(self._text(b"")), is_end)
+        except Exception as error:  # the last word is still to come
+            log.warning(
+                "The rules could not be asked (%s).", type(error).__name__
+            )  # its text may quote the user's
+            self._seconds_left = 0.0
+            return None
         self._seconds_left -= thread_time() - began_s
         if found is not None and found not in self.refused and len(self.refused) < MAX_TOLD:
             self.refused.append(found)
@@ -150,75 +160,56 @@ class RuleGuard:
         return self._found_in_words(text, n_old, is_end) if place.rules_of_trees else None
 
     def _found_in_words(self, text: str, n_old: int, is_end: bool) -> Breach | None:
-        found = lexemes(self._lead + text, self._place.language)
-        first_new = len(self._lead) + n_old
+        whole, start = self._window + text, self._starts[-1]
+        found = lexemes(whole[start:], self._place.language)
+        cursor, first_new = len(self._window) - start, len(self._window) + n_old - start
         is_open = bool(found) and not is_end and _may_go_on(found[-1])
         ended = found[:-1] if is_open else found
-        if is_open and (grown := self._grows_wrong(found[-1], found)):
+        if (
+            is_open
+            and found[-1].end > cursor
+            and (grown := self._grows_wrong(found[-1], whole[:start], found))
+        ):
             return grown
-        ended_now = [each for each in ended if each.end >= first_new and each.end > len(self._lead)]
+        ended_now = [each for each in ended if each.end >= first_new and each.end > cursor]
         suspects = self._suspects(ended_now, found, first_new)
-        if not suspects:
+        if not suspects or ended[-1].end <= cursor:
             return None
-        n_ended = ended[-1].end - len(self._lead) if ended else 0
-        return self._ends_here(self._confirmed(text[: max(n_ended, 0)]), self._was_begun(suspects, first_new))
+        was_begun = any(each.start < first_new and each.end > cursor for each in suspects)
+        return self._ends_here(self._confirmed(text[: ended[-1].end - cursor]), was_begun)
 
     def _ends_here(self, found: Breach | None, was_begun: bool) -> Breach | None:
         """Where what is refused was begun by what was accepted, nothing else may come: that is to be taken back."""
         self._is_dead_end |= found is not None and was_begun and bool(self._written)
         return found
 
-    def _was_begun(self, suspects: list[Lexeme], first_new: int) -> bool:
-        """Whether what was refused began in what was accepted before."""
-        return any(each.start < first_new and each.end > len(self._lead) for each in suspects)
-
-    def _grows_wrong(self, lexeme: Lexeme, found: list[Lexeme]) -> Breach | None:
-        """Whether what is still open can become nothing that is allowed."""
-        if lexeme.end <= len(self._lead):
-            return None
+    def _grows_wrong(self, lexeme: Lexeme, above: str, found: list[Lexeme]) -> Breach | None:
+        """Whether what is still open can become nothing that is allowed; `above` is what the lexemes come after."""
+        text, kind = lexeme.text, lexeme.kind
+        is_name = kind is Kind.WORD and not self._may_become_keyword(text)
+        is_string = kind is Kind.STRING and not lexeme.is_closed
+        documents = is_string and self._documents(above + "".join(each.text for each in found[:-1]))
+        doc = self._doc_inside(lexeme, documents)
         for rule in self._place.rules_of_trees:
-            is_keyword = lexeme.kind is Kind.WORD and self._may_become_keyword(lexeme.text)
-            if (
-                rule.names
-                and lexeme.kind is Kind.WORD
-                and not is_keyword
-                and not rule.names.may_begin(lexeme.text)
-            ):
-                return rule.breach(f"a name that begins with {quoted(lexeme.text)}")
-            is_documenting = lexeme.kind is Kind.STRING and self._documents(lexeme, found)
-            is_open_string = lexeme.kind is Kind.STRING and not lexeme.is_closed
-            if (
-                rule.strings
-                and is_open_string
-                and not is_documenting
-                and not rule.strings.may_begin(lexeme.inside)
-            ):
+            if rule.names and is_name and not rule.names.may_begin(text):
+                return rule.breach(f"a name that begins with {quoted(text)}")
+            if rule.strings and is_string and not documents and not rule.strings.may_begin(lexeme.inside):
                 return rule.breach(f"a string that begins with {quoted(lexeme.inside)}")
-            inside = self._doc_inside(lexeme, is_documenting)
-            if (
-                rule.docs
-                and inside
-                and not any(pattern.may_begin(inside) or pattern.fits(inside) for pattern in rule.docs)
-            ):
-                return rule.breach(f"what documents code to begin with {quoted(inside)}")
+            if rule.docs and doc and not any(each.may_begin(doc) for each in rule.docs):
+                return rule.breach(f"what documents code to begin with {quoted(doc)}")
         return None
 
-    def _doc_inside(self, lexeme: Lexeme, is_documenting: bool) -> str:
-        if is_documenting:
+    def _doc_inside(self, lexeme: Lexeme, documents: bool) -> str:
+        if documents:
             return lexeme.inside.lstrip()
         is_comment = lexeme.kind is Kind.COMMENT and is_doc(lexeme.text, self._place.language)
         return doc_inside(lexeme.text) if is_comment else ""
 
-    def _documents(self, lexeme: Lexeme, found: list[Lexeme]) -> bool:
-        """Whether a string is the first statement of what it documents, as far as lines tell."""
-        if not self._place.language.kinds.docstrings:
+    def _documents(self, before: str) -> bool:
+        """Whether a string after that is the first statement of what it documents, as far as lines tell."""
+        above, _, line = before.rpartition("\n")
+        if line.strip() or not self._place.language.kinds.docstrings:
             return False
-        line = self._lead[: lexeme.start].rpartition("\n")[2] if lexeme.start <= len(self._lead) else ""
-        before = [each for each in found if each.end <= lexeme.start]
-        on_line = "".join(each.text for each in before).rpartition("\n")[2] if before else line
-        if on_line.strip():
-            return False
-        above = self._window[: len(self._window) - len(self._lead)] + "".join(each.text for each in before)
         lines = [each for each in above.split("\n") if each.strip() and not each.lstrip().startswith("#")]
         return not lines or lines[-1].rstrip().endswith(":")
 

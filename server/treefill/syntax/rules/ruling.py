@@ -12,7 +12,7 @@ from treefill.syntax.dialect import dialect_of
 from treefill.syntax.fences import Fence, fence_at
 from treefill.syntax.grammars import LoadedGrammar, load
 from treefill.syntax.hazards import hazard
-from treefill.syntax.languages import Language
+from treefill.syntax.languages import Kinds, Language
 from treefill.syntax.parse import encoded, parse
 from treefill.syntax.rules.form import Breach, CannotTell, Rule, Rules
 from treefill.syntax.rules.header import header_breach
@@ -112,7 +112,8 @@ class Ruling:
     def _by_tree(
         self, before: str, code: str, after: str, n_replaced: int, rules: tuple[Rule, ...]
     ) -> Breach | None:
-        placed = self._placed(code, n_replaced)
+        is_described = self.place.language.kinds != Kinds()
+        placed = self._placed(code, n_replaced) if is_described else None
         if placed is not None:
             return breach_in_tree(placed, self.place.language, rules)
         return breach_in_words(before, code, after, self.place.language, rules, self._kinds())
