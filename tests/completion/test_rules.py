@@ -121,6 +121,7 @@ def finding_of(said: Suggestion | Declined) -> RuleFinding:
         ("u = ‸\n", KEYS, '"Name"', '"name"', "python"),
         ("u = ‸\n", NO_URLS, '"http://a.b"', '"http:/a"', "python"),
         ("def f():\n    ‸\n", DOCS, '"""returns one."""', '"""Returns one."""', "python"),
+        ('def f():\n    """‸\n', DOCS, '\n    one."""', '\n    Returns one."""', "python"),
         ("‸", HEADER, "import os", "# Copyright 2026 Acme", "python"),
         ("# Copyright 2026 Acme\n‸", HEADER, "import os", "# SPDX-License-Identifier: MIT", "python"),
         ("‸\n", READ_ONLY, "DELETE FROM t;", "SELECT 1;", "sql"),

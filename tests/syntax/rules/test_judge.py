@@ -189,6 +189,9 @@ def test_a_lead_begins_in_code() -> None:
 
     assert lead_start("a\nb = 1", python) == 2
     assert lead_start('a\nb = """c\nd', python) == 2
+    assert lead_start('a\nb = """\n', python) == 2
+    assert lead_start('a\n"""b"""\n', python) == 10
+    assert lead_start("a\n# b\n", python) == 6
     assert lead_start('"""a\n"""; b = """c\nd', python) == 0
 
 
@@ -222,8 +225,10 @@ def test_a_header_is_written_without_the_model_where_there_is_no_choice() -> Non
     assert guard.forced() == b"# Copyright "
     assert guard.accept(b"# Copyright 2026")
     assert not guard.can_stop()
-    assert guard.forced() == b""
-    assert guard.accept(b" Acme\n")
+    assert guard.forced() == b" Acme\n"
+    assert guard.accept(b" A")
+    assert guard.forced() == b"cme\n"
+    assert guard.accept(b"cme\n")
     assert guard.forced() == b"# MIT"
     assert guard.accept(b"# MIT")
     assert guard.can_stop()

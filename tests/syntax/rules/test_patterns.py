@@ -70,10 +70,15 @@ def test_what_may_begin_so(text: str, may: list[str], may_not: list[str]) -> Non
 def test_what_must_follow() -> None:
     copyright_line = compile_pattern(r"# Copyright \d{4} Acme")
 
-    assert copyright_line.forced("") == b"# Copyright "
-    assert copyright_line.forced("# Copyright 2026") == b""
-    assert compile_pattern("# MIT").forced("# ") == b"MIT"
-    assert compile_pattern("a|b").forced("") == b""
+    assert copyright_line.forced("") == "# Copyright "
+    assert copyright_line.forced("# Copyright 202") == ""
+    assert copyright_line.forced("# Copyright 2026") == " Acme"
+    assert copyright_line.is_over("# Copyright 2026 Acme")
+    assert not copyright_line.is_over("# Copyright 2026")
+    assert compile_pattern("# MIT").forced("# ") == "MIT"
+    assert not compile_pattern("# MIT.*").is_over("# MIT")
+    for choice in ("a|b", "[aЖ]b", "[^a]b", r"\p{Greek}a", "(?i:a)", "a?"):
+        assert compile_pattern(choice).forced("") == "", choice
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,10 @@ def open_header_line(before: str, text: str, after: str, rules: Sequence[Rule]) 
         place = _place(rule, before, after)
         lines = (before + text).split("\n")
         if place is not None and place <= len(lines) - 1 < place + len(rule.header):
-            return rule.header[len(lines) - 1 - place].forced(lines[-1])
+            number, line = len(lines) - 1 - place, lines[-1]
+            forced = rule.header[number].forced(line)
+            is_next = number + 1 < len(rule.header) and rule.header[number].is_over(line + forced)
+            return (forced + "\n" * is_next).encode()
     return b""
 
 

@@ -65,7 +65,8 @@ def lead_start(text: str, language: Language) -> int:
     """Where the last line of `text` begins that begins in code."""
     start = text.rfind("\n") + 1
     for lexeme in reversed(lexemes(text, language)):
-        if lexeme.start < start < lexeme.end and lexeme.kind in (Kind.STRING, Kind.COMMENT):
+        is_over = lexeme.end < start or (lexeme.end == start and lexeme.is_closed)
+        if lexeme.start < start and not is_over and lexeme.kind in (Kind.STRING, Kind.COMMENT):
             start = text.rfind("\n", 0, lexeme.start) + 1
     return start
 

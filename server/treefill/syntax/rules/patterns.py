@@ -18,6 +18,8 @@ MAX_PATTERN_BYTES = 1 << 18
 """Memory of one pattern's program and of what it remembers while it matches."""
 MAX_TEXT_CHARS = 20_000
 """Longer texts are not matched."""
+MAX_FORCED_CHARS = 80
+_TRIED = "".join(map(chr, range(32, 127))) + "\t\n\r\0äЖ中😀\u0301\u00a0"
 RANGE_BYTES = 200
 """So much of the least and of the greatest text that a pattern matches is looked at."""
 
@@ -57,17 +59,29 @@ class Pattern:
         is_too_late = self.greatest is not None and data > self.greatest
         return not is_too_late and data >= self.least[: len(data)]
 
-    def forced(self, beginning: str) -> bytes:
-        """The bytes that must follow such a beginning; nothing where there is a choice, or none is known."""
-        data = beginning.encode(errors="replace")
-        if self.greatest is None or not self.least.startswith(data) or not self.greatest.startswith(data):
-            return b""
-        n_same = len(data)
-        while (
-            n_same < min(len(self.least), len(self.greatest)) and self.least[n_same] == self.greatest[n_same]
-        ):
-            n_same += 1
-        return self.least[len(data) : n_same]
+    def forced(self, beginning: str) -> str:
+        """What must follow such a beginning; nothing where there is a choice, or where that can't be told.
+
+        It is found by trying: the letters of ASCII, those that the pattern names, and some of other kinds.
+        """
+        text = beginning
+        while len(text) < len(beginning) + MAX_FORCED_CHARS and not self.fits(text):
+            possible = self._letters_after(text)
+            if possible is None or len(possible) != 1:
+                break
+            text += possible[0]
+        return text[len(beginning) :]
+
+    def is_over(self, text: str) -> bool:
+        """Whether the text matches and nothing that is longer does, as far as that can be told."""
+        return self.fits(text) and self._letters_after(text) == []
+
+    def _letters_after(self, beginning: str) -> list[str] | None:
+        """Those that may follow; None where they can't be told."""
+        if self._beginnings is None or "\\p" in self.text.lower():
+            return None
+        letters = sorted({*_TRIED, *self.text})
+        return [letter for letter in letters if self.may_begin(beginning + letter)]
 
 
 def compile_pattern(text: str, only_beginning: bool = False) -> Pattern:
