@@ -116,8 +116,10 @@ def make_request(
     """A request with `options` as in `Settings.request_options`. Raises `BadInput` where they can't be."""
     from treefill.completion import Budgets, Check, CompletionRequest, Mode
     from treefill.engine.api import Sampling
+    from treefill.syntax.rules.read import rules_in_force
 
     s = settings_from(options)
+    rules = s.rules if s.rules != Path("") else None  # an empty text is no path
     return CompletionRequest(
         document=document,
         offset=offset,
@@ -136,6 +138,7 @@ def make_request(
         secret_patterns=(*s.secret_patterns, glob.escape(str(default_file().resolve()))),
         check=Check(s.syntax),
         grammars=tuple(sorted(s.grammars.items())),
+        rules=rules_in_force(rules, [Path(folder) for folder in s.trusted_workspaces], workspace_root),
         templates=s.templates,
         habits=s.habits,
     )

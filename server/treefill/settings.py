@@ -85,6 +85,13 @@ class Settings(BaseSettings):
     grammars: dict[str, str] = Field(
         {}, description='Which grammar a language with several is read with, as in {"sql": "postgres"}.'
     )
+    rules: Path | None = Field(
+        None, description="A file of rules that suggestions are held to (docs/rules.md); empty means none."
+    )
+    trusted_workspaces: list[str] = Field(
+        [],
+        description="Folders whose own rules, in treefill-rules.toml, are read; folders in them are trusted, too.",
+    )
 
     templates: bool = Field(
         True,
@@ -185,10 +192,11 @@ ENGINE_SETTINGS = (
 REQUEST_SETTINGS = (
     "mode", "max_new_tokens", "max_lines", "temperature", "top_k", "top_p", "seed",
     "n_prefix_tokens", "n_suffix_tokens", "n_neighbour_tokens", "anchor", "secret_patterns",
-    "syntax", "grammars", "templates", "habits",
+    "syntax", "grammars", "rules", "trusted_workspaces", "templates", "habits",
 )  # fmt: skip
 PROTECTED_SETTINGS = (
-    "cache_dir", "model_sources", "runtime_dir", "state_dir", "secret_patterns", "keep_habits",
+    "cache_dir", "model_sources", "runtime_dir", "state_dir", "secret_patterns", "rules", "trusted_workspaces",
+    "keep_habits",
     "threads", "n_context", "kv_cache_type", "kv_cache_mb", "kv_block_tokens",
     "request_limit_s", "unload_after_minutes", "core_linger_s",
 )  # fmt: skip

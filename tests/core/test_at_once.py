@@ -126,6 +126,23 @@ def test_switched_off_it_waits_for_the_model() -> None:
     in_a_room(story)
 
 
+@pytest.mark.parametrize("is_there", [True, False], ids=["a model", "no model"])
+def test_nothing_is_offered_while_the_rules_cannot_be_read(is_there: bool, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text("nonsense")
+
+    async def story(room: Room) -> None:
+        if not is_there:
+            room.load_errors = [UnknownModel("There is no model.")] * 9
+        window = room.window()
+        ask_for_guard(window, 1, options={**OPTIONS, "rules": str(rules)})
+
+        answer = await window.answer(1)
+        assert (answer.items, answer.reason) == ((), Reason.BAD_RULES if is_there else Reason.NO_MODEL)
+
+    in_a_room(story)
+
+
 def test_every_request_is_answered_once_whatever_comes_first() -> None:
     async def story(room: Room) -> None:
         room.load_gate.clear()

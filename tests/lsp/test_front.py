@@ -1016,3 +1016,30 @@ def test_with_statistics_switched_off_nothing_is_counted_though_habits_are_learn
         assert (report["since"], report["total"]["accepted"]) == (None, 0)
 
     at_a_desk(story)
+
+
+def test_bad_rules_are_told_the_user_once() -> None:
+    async def story(desk: Desk) -> None:
+        for _ in range(2):
+            task = await desk.ask()
+            number = desk.link.asks[-1].id
+            bad = Answer(number, reason="bad-rules", sentence="r.toml:1:1: expected a name.")
+            desk.link.events.on_message(bad)
+            assert (await task).reason == "bad-rules"
+        assert desk.told == ["r.toml:1:1: expected a name."]
+
+    at_a_desk(story)
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_the_core_hears_of_the_trust_that_the_editor_tells(is_trusted: bool) -> None:
+    async def story(desk: Desk) -> None:
+        desk.front.workspace_folders = (Path("/w"),)
+        desk.front.trusts_workspace = is_trusted
+        await desk.connect(options={"mode": "auto", "trusted_workspaces": ["/mine"]})
+        await desk.ask()
+        assert desk.link.asks[-1].options["trusted_workspaces"] == (
+            ["/mine", "/w"] if is_trusted else ["/mine"]
+        )
+
+    at_a_desk(story, is_connected=False)

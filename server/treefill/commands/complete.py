@@ -292,6 +292,8 @@ def _print_explanation(console: Console, answer: Answer, engine: Engine | None) 
         console.print(table)
     if explanation.syntax is not None:
         console.print(Text(_syntax(explanation.syntax)))
+        for line in _rules(explanation.syntax):
+            console.print(Text(line))
     for line in _guard(generation, explanation.syntax):
         console.print(Text(line))
     if generation is not None and engine is not None:
@@ -308,6 +310,22 @@ def _syntax(finding: SyntaxFinding) -> str:
     wrong = f" ({finding.complaint})" if finding.complaint else ""
     note = f". {finding.note}" if finding.note else ""
     return f"Syntax, grammar {finding.grammar}: {faults}{cut}{wrong}{note}"
+
+
+def _rules(finding: SyntaxFinding) -> Iterator[str]:
+    """What the rules had to say; nothing where none holds there."""
+    rules = finding.rules
+    if rules is None:
+        return
+    if rules.rules:
+        yield f"Held to the rules: {', '.join(rules.rules)}"
+    yield from (f"Refused while the model wrote: {sentence}" for sentence in rules.refused)
+    if rules.complaint:
+        yield f"Against the whole of it: {rules.complaint}" + (
+            f" Cut off {rules.cut!r}." if rules.cut else ""
+        )
+    if rules.note:
+        yield rules.note
 
 
 def _guard(generation: Generation | None, finding: SyntaxFinding | None) -> Iterator[str]:

@@ -24,6 +24,7 @@ from treefill.completion.request import (
     PromptPart,
     Reason,
     Refusal,
+    RuleFinding,
     Suggestion,
     SyntaxFinding,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "PromptPart",
     "Reason",
     "Refusal",
+    "RuleFinding",
     "Suggestion",
     "SyntaxFinding",
     "begin_at_once",

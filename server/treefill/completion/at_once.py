@@ -1,8 +1,8 @@
 """Suggestions that need no model: what the user accepted again and again in the place, and the language's templates.
 
 They obey what every suggestion obeys: the place must be one where something is suggested at all (`plan.survey`), what
-stands right of the cursor is not written twice, and the grammar has the last word. But a template is certain or it is
-nothing: where the filters or the grammar would cut it, the model is asked instead.
+stands right of the cursor is not written twice, and the grammar and the user's rules have the last word. But a template
+is certain or it is nothing: where the filters, the grammar or a rule would cut it, the model is asked instead.
 """
 
 import logging
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from treefill.completion.context import texts_in
+from treefill.completion.guard import Guarded
 from treefill.completion.habits import Habit, Habits, indented, line_at
 from treefill.completion.last_word import last_word
 from treefill.completion.notebook import code_of
@@ -38,7 +39,7 @@ TEMPLATE, HABIT = "template", "habit"
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A text that may be suggested at once, if filters and grammar find nothing against it."""
+    """A text that may be suggested at once, if filters, grammar and rules find nothing against it."""
 
     text: str
     """With line feeds."""
@@ -56,7 +57,7 @@ class AtOnce:
     habits: Habits | None
 
     def settle(self, previous_anchor: Anchor | None = None) -> Suggestion | None:
-        """The first proposal that neither a filter nor the grammar changes."""
+        """The first proposal that neither a filter nor the grammar nor a rule changes."""
         try:
             return _settled(self, previous_anchor)
         except Exception as error:  # a completion does not fail because this does
@@ -153,7 +154,7 @@ def _suggestion(proposal: Proposal, place: Survey, previous_anchor: Anchor | Non
     watch.lap("template")
     result, finding = last_word(result, request, situation)
     watch.lap("syntax")
-    if isinstance(result, Drop) or (finding is not None and (finding.cut or finding.complaint)):
+    if isinstance(result, Drop) or (finding is not None and finding.is_against):
         return None
     anchor = choose_anchor(request.document, request.offset, previous_anchor, request.anchor_policy)
     return Suggestion(
@@ -168,7 +169,7 @@ def _suggestion(proposal: Proposal, place: Survey, previous_anchor: Anchor | Non
             template=proposal.name,
             raw_text=proposal.text,
             steps=steps,
-            syntax=finding,
+            syntax=Guarded(note=request.rules.note).told(finding),
             timings_ms=watch.timings_ms,
         ),
     )

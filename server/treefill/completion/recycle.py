@@ -118,4 +118,5 @@ def _options(request: CompletionRequest) -> tuple[object, ...]:
         request.budgets,
         request.check,
         request.grammars,
+        request.rules,
     )

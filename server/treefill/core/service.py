@@ -21,7 +21,7 @@ from treefill.core.messages import Accepted, Ask, EngineState, Message, Started
 from treefill.core.peer import Peer, Snapshot
 from treefill.core.preparer import Preparer
 from treefill.engine.api import Engine
-from treefill.errors import BadInput, TreefillError
+from treefill.errors import BadInput, BadRules, TreefillError
 
 T = TypeVar("T")
 OpenEngine = Callable[[Callable[[float], None]], Engine]
@@ -240,6 +240,8 @@ class Service:
             answers, memory = await self._on_thread(
                 lambda: job.complete(engine, self._make_request, self._request_limit_s, memory, self._habits)
             )
+        except BadRules as error:
+            return (Declined(Reason.BAD_RULES, str(error)),)
         except BadInput as error:
             return (Declined(Reason.BAD_REQUEST, str(error)),)
         except Exception as error:

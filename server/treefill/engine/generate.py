@@ -142,8 +142,8 @@ class _Run:
         self._n_undone = 0
         self._first: float | None = None
         self._decoder = _Utf8Decoder(errors="replace")
-        self._before_last: tuple[str, tuple[bytes, int]] | None = None
-        """Text and decoder before the last token, where that may be taken back."""
+        self._before_last: tuple[str, tuple[bytes, int], bytes] | None = None
+        """Text, decoder and what was still forced before the last token, where that may be taken back."""
 
     def fits(self, spelled: bytes) -> bool:
         """True where the token spells what is still forced, or a beginning of it, or goes on from it."""
@@ -170,11 +170,12 @@ class _Run:
         if more and self.request.guard is not None and not self.request.guard.accept(more):
             return False
         self._first = self._first or time.perf_counter()
-        self._before_last = (self.text, self._decoder.getstate()) if n_forced == 0 else None
+        is_new = bool(more) or n_forced == 0
+        self._before_last = (self.text, self._decoder.getstate(), self.remaining) if is_new else None
         self.undone = None
         self.ids.append(token)
         self.remaining = self.remaining[n_forced:]
-        if more or n_forced == 0:
+        if is_new:
             self.n_new += 1
         self.text += self._decoder.decode(more)
         return True
@@ -190,7 +191,7 @@ class _Run:
         if self._before_last is None or self.request.guard is None:
             raise EngineError("There is no token to take back.")
         self.request.guard.rollback(1)
-        self.text, state = self._before_last
+        self.text, state, self.remaining = self._before_last
         self._decoder.setstate(state)
         self._before_last = None
         self.undone = self.ids.pop()

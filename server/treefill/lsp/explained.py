@@ -16,6 +16,7 @@ def as_markdown(uri: str, told: Mapping[str, Any]) -> str:
         _parts(told),
         _filters(told),
         _syntax(told),
+        _rules(told),
         _left_out(told),
     )
     return "\n".join((f"# The last completion in {_name(uri)}", "", *(line for s in sections for line in s)))
@@ -93,6 +94,26 @@ def _syntax(told: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"What was wrong with the whole of it: {_in_a_line(finding['complaint'])}.", "")
     if finding["cut"]:
         yield from ("### cut off", "", *_code(finding["cut"]), "")
+
+
+def _rules(told: Mapping[str, Any]) -> Iterator[str]:
+    """What the rules had to say; nothing where none holds there."""
+    finding = (told.get("syntax") or {}).get("rules")
+    if not finding:
+        return
+    yield from ("## Rules", "")
+    if finding["rules"]:
+        yield from (f"Held to: {', '.join(map(_in_a_line, finding['rules']))}.", "")
+    if finding["refused"]:
+        yield from ("Refused while the model wrote:", "")
+        yield from (f"- {_in_a_line(sentence)}" for sentence in finding["refused"])
+        yield ""
+    if finding["complaint"]:
+        yield from (f"Against the whole of it: {_in_a_line(finding['complaint'])}", "")
+    if finding["cut"]:
+        yield from ("### cut off for a rule", "", *_code(finding["cut"]), "")
+    if finding["note"]:
+        yield from (_in_a_line(finding["note"]), "")
 
 
 def _guard(told: Mapping[str, Any]) -> Iterator[str]:

@@ -41,6 +41,8 @@ TEMPLATE = "template"
 """The source of suggestions that are the same for everybody."""
 MAX_CHARS = 30_000_000
 """Nothing is suggested in larger documents."""
+BAD_RULES = "bad-rules"
+"""The core's reason where a file of rules is not what it should be."""
 N_CRASHES_TO_QUARANTINE = 2
 N_CANDIDATES = 3
 """Suggestions to choose from, where the user has asked."""
@@ -118,6 +120,8 @@ class Front:
     ) -> None:
         self.encoding = PositionEncoding.UTF_16
         self.workspace_folders: tuple[Path, ...] = ()
+        self.trusts_workspace = False
+        """True where the editor says that its user trusts the folders that are open."""
         self._connection: Connection | None = None
         self._link: Link | None = None
         self._tell_user = tell_user
@@ -271,6 +275,10 @@ class Front:
         if self._link is None or self._connection is None or not self._link.is_up:
             return self._noted(request, FrontAnswer(reason="no-core", sentence=self._status.sentence), {})
         answer = await self._asked(self._ask_of(buffer, request), buffer, self._connection.limit_s)
+        if (
+            answer.reason == BAD_RULES
+        ):  # nothing is suggested until they are mended, so the user must hear of it
+            self._tell_once(answer.sentence)
         if answer.items and not self._is_current(buffer):
             return self._noted(request, _OUT_OF_DATE, answer.explanation)
         return self._noted(request, self._front_answer(buffer, answer), answer.explanation)
@@ -299,9 +307,16 @@ class Front:
             n_candidates=1 if request.is_automatic else N_CANDIDATES,
             neighbours=self._harmless(self._neighbours(buffer.uri, first) if has_place else first),
             workspace_root=root,
-            options=self._connection.options if self._connection else {},
+            options=self._options(root),
             selected=request.selected,
         )
+
+    def _options(self, root: str | None) -> dict[str, Any]:
+        """The settings that go with a request; what the editor says of trust counts as the user's own word."""
+        options = self._connection.options if self._connection else {}
+        if root is None or not self.trusts_workspace:
+            return options
+        return {**options, "trusted_workspaces": [*options.get("trusted_workspaces", ()), root]}
 
     async def _asked(self, ask: Ask, buffer: Buffer, limit_s: float) -> Answer:
         pending = _Pending(ask, buffer, asyncio.get_running_loop().create_future())
