@@ -136,6 +136,7 @@ def make_request(
         secret_patterns=(*s.secret_patterns, glob.escape(str(default_file().resolve()))),
         check=Check(s.syntax),
         grammars=tuple(sorted(s.grammars.items())),
+        schemas=tuple(s.schemas.items()),
     )
 
 

@@ -85,6 +85,11 @@ class Settings(BaseSettings):
     grammars: dict[str, str] = Field(
         {}, description='Which grammar a language with several is read with, as in {"sql": "postgres"}.'
     )
+    schemas: dict[str, str] = Field(
+        {},
+        description="JSON Schemas in files of yours, by the names of the documents that they are for or by the address "
+        'that those have under $schema, as in {"package.json": "/home/me/schemas/package.json"}.',
+    )
 
     enabled: bool = Field(True, description="Whether anything is suggested at all.")
     disabled_languages: list[str] = Field(
@@ -171,10 +176,10 @@ ENGINE_SETTINGS = (
 REQUEST_SETTINGS = (
     "mode", "max_new_tokens", "max_lines", "temperature", "top_k", "top_p", "seed",
     "n_prefix_tokens", "n_suffix_tokens", "n_neighbour_tokens", "anchor", "secret_patterns",
-    "syntax", "grammars",
+    "syntax", "grammars", "schemas",
 )  # fmt: skip
 PROTECTED_SETTINGS = (
-    "cache_dir", "model_sources", "runtime_dir", "state_dir", "secret_patterns",
+    "cache_dir", "model_sources", "runtime_dir", "state_dir", "secret_patterns", "schemas",
     "threads", "n_context", "kv_cache_type", "kv_cache_mb", "kv_block_tokens",
     "request_limit_s", "unload_after_minutes", "core_linger_s",
 )  # fmt: skip

@@ -53,7 +53,9 @@ def test_a_mask_changes_no_token(
     """Also where it allows what the guard does not."""
     sampling = Sampling(temperature, top_k, seed=seed)
     rule, mask = rule_and_mask(rule_seed, extra)
-    alone = written(Random(seed), Rule(rule.is_fine, rule.may_stop), None, sampling=sampling, max_new_tokens=12)
+    alone = written(
+        Random(seed), Rule(rule.is_fine, rule.may_stop), None, sampling=sampling, max_new_tokens=12
+    )
     masked = written(Random(seed), rule, mask, sampling=sampling, max_new_tokens=12)
 
     assert (masked.token_ids, masked.finish) == (alone.token_ids, alone.finish)
@@ -109,4 +111,6 @@ def test_candidates_under_a_mask_keep_their_numbers(seed: int, n_tokens: int, de
 def test_nothing_comes_of_a_mask_that_allows_nothing(temperature: float) -> None:
     logits = np.arange(64, dtype=np.float32)
 
-    assert [*candidates_under(logits, Sampling(temperature), np.random.default_rng(0), words_of(set(), 64))] == []
+    assert [
+        *candidates_under(logits, Sampling(temperature), np.random.default_rng(0), words_of(set(), 64))
+    ] == []

@@ -20,14 +20,12 @@ from treefill.completion.request import (
     Explanation,
     Reason,
     Suggestion,
-    SyntaxFinding,
 )
 from treefill.completion.stop import stop_rule
 from treefill.engine.api import CancelFlag, Engine, Finish, GenerateRequest, Generation, Sampling
 
 CANDIDATE_TEMPERATURE = 0.6
 """Further candidates are drawn at this temperature where the request itself is greedy."""
-NOTHING_TO_CHECK = "There was no text to check."
 
 Answer = Suggestion | Declined
 
@@ -79,11 +77,8 @@ def carry_out(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
         generation = _generate(plan, engine, cancel, sampling, guarded)
     watch.lap("decode")
     # Where there is nothing to check it is still told that nobody looked while it was written.
-    finding = (
-        SyntaxFinding(unchecked=NOTHING_TO_CHECK, unguarded=guarded.silence) if guarded.silence else None
-    )
     explanation = replace(
-        explain(plan), raw_text=generation.text, syntax=finding, timings_ms=watch.timings_ms
+        explain(plan), raw_text=generation.text, syntax=guarded.told(None), timings_ms=watch.timings_ms
     )
     if generation.finish is Finish.CANCELLED:
         return Declined(Reason.CANCELLED, "A newer request took over.", generation, plan.anchor, explanation)
@@ -98,8 +93,7 @@ def carry_out(plan: Plan, engine: Engine, cancel: CancelFlag, sampling: Sampling
     if isinstance(result, Item):
         result, finding = last_word(result, plan.request, plan.situation, guarded.may_end)
         watch.lap("syntax")
-        finding = finding and replace(finding, unguarded=guarded.silence)
-        explanation = replace(explanation, syntax=finding, timings_ms=watch.timings_ms)
+        explanation = replace(explanation, syntax=guarded.told(finding), timings_ms=watch.timings_ms)
     if isinstance(result, Drop):
         return Declined(result.reason, result.sentence, generation, plan.anchor, explanation)
     return _suggestion(result, plan, generation, explanation)
@@ -148,7 +142,7 @@ def _generate(
         max_new_tokens=request.max_new_tokens,
         sampling=sampling or request.sampling,
         should_stop=stop_rule(plan.mode, plan.situation, request.max_lines, guarded.may_end),
-        guard=guarded.matcher,
+        guard=guarded.guard,
         reuse=request.reuse,
         cache_salt=str(request.workspace_root or ""),
     )

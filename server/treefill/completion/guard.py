@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from treefill.completion.all_of import AllOf
 from treefill.completion.context import texts_in
 from treefill.completion.notebook import code_of
-from treefill.completion.request import Check, CompletionRequest
+from treefill.completion.request import Check, CompletionRequest, SyntaxFinding
+from treefill.completion.schemas import NO_SCHEMA, HeldToSchema, schema_at_cursor
 from treefill.completion.situation import Situation
 from treefill.completion.stop import MayEnd, anywhere
+from treefill.engine.api import Guard
 from treefill.errors import GrammarError
 from treefill.syntax.languages import language_by_id
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 N_REMEMBERED_ENDS = 256
+NOTHING_TO_CHECK = "There was no text to check."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,24 @@ class Guarded:
     reason: str = ""
     """Why there is none, as one sentence; empty where there is one, or none was wanted."""
     may_end: MayEnd = anywhere
+    schema: HeldToSchema = NO_SCHEMA
+    """What a JSON Schema of the user's has to say."""
+
+    @property
+    def guard(self) -> Guard | None:
+        """All that is asked, as one."""
+        guards: tuple[Guard, ...] = tuple(
+            each for each in (self.matcher, self.schema.guard) if each is not None
+        )
+        return AllOf(guards) if len(guards) > 1 else next(iter(guards), None)
+
+    def told(self, finding: SyntaxFinding | None) -> SyntaxFinding | None:
+        """What was found in the end, with what there is to say of the time before."""
+        if finding is None and (self.silence or self.schema.note):
+            finding = SyntaxFinding(unchecked=NOTHING_TO_CHECK)
+        if finding is None:
+            return None
+        return replace(finding, unguarded=self.silence, schema=self.schema.sentence)
 
     @property
     def gave_up(self) -> str:
@@ -45,6 +67,10 @@ class Guarded:
 
 def guard_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded:
     """The guard of a request. A completion does not fail because it has none."""
+    return replace(_grammar_at_cursor(request, situation), schema=schema_at_cursor(request))
+
+
+def _grammar_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded:
     if request.check is not Check.FULL:
         return Guarded()
     # Loaded when it is first needed: the command line and a core that waits do without.

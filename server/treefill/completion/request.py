@@ -107,6 +107,8 @@ class CompletionRequest:
     check: Check = Check.FULL
     grammars: tuple[tuple[str, str], ...] = ()
     """Language id and grammar, where the user has chosen among several."""
+    schemas: tuple[tuple[str, str], ...] = ()
+    """Patterns of file names, or addresses, and the files with the JSON Schemas of such documents, as the user says."""
 
     def __post_init__(self) -> None:
         """A position outside the text is the caller's mistake, not a completion's."""
@@ -165,6 +167,8 @@ class SyntaxFinding:
     """What is odd about the grammar, as one sentence; empty where nothing is."""
     unguarded: str = ""
     """Why it was not asked while the model wrote, though it should have been; empty where it was."""
+    schema: str = ""
+    """Which JSON Schema the text was held to, or why that does not decide; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def schema_guard_after(schema: Schema, prefix: str) -> SchemaGuard | str:
     if len(data) > MAX_PREFIX_BYTES:
         return f"The schema {schema.name} does not decide: there is too much text before the cursor."
     keys = list(dict.fromkeys(_KEY.findall(prefix)))
-    source = json.dumps(_in_order(json.loads(schema.source), keys))
+    source = json.dumps(_with_address(_in_order(json.loads(schema.source), keys), keys))
     matcher = _compiled(source, schema.name, BYTES).deep_copy()
     n_read = matcher.try_consume_tokens(list(data)) if data else 0
     if n_read < len(data):
@@ -127,7 +127,7 @@ def complaint_by(schema: Schema, text: str) -> str:
     Raises `SchemaError` where the schema cannot be followed.
     """
     keys = list(dict.fromkeys(_KEY.findall(text)))
-    source = json.dumps(_in_order(json.loads(schema.source), keys, is_whole=True))
+    source = json.dumps(_with_address(_in_order(json.loads(schema.source), keys, is_whole=True), keys))
     matcher = _compiled(source, schema.name, BYTES).deep_copy()
     data = text.encode(errors="replace")
     n_read = matcher.try_consume_tokens(list(data))
@@ -185,6 +185,8 @@ class SchemaGuard:
 
         if self.gave_up or not self._tokens.n_words:
             return None
+        if self._matcher.compute_ff_bytes():
+            return None  # llguidance allows but one spelling of what must come
         words = np.frombuffer(self._matcher.compute_bitmask(), np.uint32)
         return words[: self._tokens.n_words].copy()
 
@@ -260,6 +262,17 @@ def _in_order(value: Any, keys: Sequence[str], is_whole: bool = False) -> Any:
     return made
 
 
+def _with_address(schema: Any, keys: Sequence[str]) -> Any:
+    """The schema with a place for the address of a schema where a document has one: editors never mind it."""
+    if (
+        not isinstance(schema, dict)
+        or "$schema" not in keys
+        or not isinstance(schema.get("properties"), dict)
+    ):
+        return schema
+    return schema | {"properties": _sorted({"$schema": {"type": "string"}, **schema["properties"]}, keys)}
+
+
 def _with_others(table: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     """The properties, and those of `keys` that fall under what all others are."""
     others = table.get("additionalProperties", {})
@@ -319,9 +332,22 @@ class _Tokens:
 
 
 def _notes(warnings: Sequence[str]) -> Iterator[str]:
-    for warning in dict.fromkeys(warnings):
-        left_out = re.fullmatch(r"Unimplemented keys: \[(.*)\]", warning)
-        yield f"Not held to: {left_out[1].replace(chr(34), '')}." if left_out else _first_line(warning)
+    """What llguidance says that it leaves out, in our words; other words of its as they are."""
+    left_out: dict[str, None] = {}
+    others: dict[str, None] = {}
+    for warning in warnings:
+        told = re.sub(r" \(\d+ times\)$", "", _first_line(warning))
+        if told.startswith("Unimplemented keys: "):
+            left_out.update(dict.fromkeys(re.findall(r'"([^"]+)"', told)))
+        elif told.startswith("Unknown format: "):
+            left_out[f"format {told.partition(': ')[2]}"] = None
+        elif told.startswith("oneOf not fully supported"):
+            others["The keyword oneOf is taken as anyOf."] = None
+        else:
+            others[told.rstrip(".") + "."] = None
+    if left_out:
+        yield f"Not held to: {', '.join(sorted(left_out))}."
+    yield from others
 
 
 def _cleaned(error: str) -> str:
