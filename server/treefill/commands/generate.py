@@ -135,7 +135,8 @@ def notices(written: Written, request: DocumentRequest) -> Iterator[str]:
             if written.generation.finish == "length"
             else "where nothing that the model wants may come"
         )
-        cut = f", without its last {written.n_cut_bytes} bytes" if written.n_cut_bytes else ""
+        n = written.n_cut_bytes
+        cut = f", without its last {'byte' if n == 1 else f'{n} bytes'}" if n else ""
         added = f" with {written.added!r}" if written.added else ""
         yield f"The document was brought to an end{added} {why}{cut}: --max-tokens may be raised."
     yield from (f"{request.schema.name}: {note}" for note in written.notes if request.schema)

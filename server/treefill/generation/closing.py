@@ -22,10 +22,18 @@ MAX_CLOSERS = 64
 MAX_LINES_BACK = 60
 """So many of the last lines may go where no grammar says what may come next."""
 _STRING_ENDS = ('"', "'", '"""', "'''", "`", "*/", "-->", "]]>")
-_DUE = (" pass", ": pass", "\n    pass", "null", "0", '""', ": null", ": 0", '": null', ": []", ": {}", "x", "=0",
-        " 0", ">", "/>", ";")  # fmt: skip
-_CLOSERS = (")", "]", "}", ";", "\n")
-_VALUES = ('""', '"', ":", ",", "null", "0", "true", "[", "{", *ascii_lowercase, *ascii_uppercase)
+_DUE = ("0", '""', ": 0", "x", "=0", " 0", ">", "/>", ";")
+_DUE_IN = {
+    "json": ("null", '""', ": null", '": null', ": []", ": {}", "0"),
+    "python": (" pass", ": pass", "\n    pass", *_DUE),
+}
+_CLOSERS = (b")", b"]", b"}")
+_SEPARATORS = (b";", b"\n")
+"""Never two of them in a row: they may come without end."""
+_VALUES = tuple(
+    each.encode()
+    for each in ('""', '"', ":", ",", "null", "0", "true", "[", "{", *ascii_lowercase, *ascii_uppercase)
+)
 """What a schema may still want of a JSON document that no bracket may close yet, in this order."""
 _LATEX = re.compile(rb"\\begin\{([^{}\n]*)\}|\\end\{([^{}\n]*)\}|\\\[|\\\]")
 _OPENED = re.compile(rb"<([A-Za-z_:][\w:.-]*)")
@@ -46,15 +54,23 @@ def close(guard: Guard, pieces: list[bytes], language: Language) -> Closed | Non
 
     What is tried is what the guard allows, so it must know; `shorten` is for those that do not.
     """
-    n_cut_bytes, pieces = 0, list(pieces)  # the guard's own list becomes shorter
-    for n_back in range(min(MAX_PIECES_BACK, len(pieces) - 1) + 1):
-        if n_back:
-            guard.rollback(1)
-            n_cut_bytes += len(pieces[-n_back])
-        text = b"".join(pieces[: len(pieces) - n_back])
-        added = _ending(guard, text, language)
+    pieces = list(pieces)  # the guard's own list becomes shorter
+    n_most = min(MAX_PIECES_BACK, len(pieces) - 1)
+    n_taken_back = 0
+    # Rather without the last piece, a comma perhaps, than with something that nobody has said.
+    for n_back, may_invent in ((0, False), (1, False), *((n, True) for n in range(n_most + 1))):
+        if n_back > n_most:
+            continue
+        if n_back < n_taken_back:
+            for piece in pieces[len(pieces) - n_taken_back : len(pieces) - n_back]:
+                guard.accept(piece)
+        elif n_back > n_taken_back:
+            guard.rollback(n_back - n_taken_back)
+        n_taken_back = n_back
+        kept = pieces[: len(pieces) - n_back]
+        added = _ending(guard, b"".join(kept), language, may_invent)
         if added is not None:
-            return Closed(n_cut_bytes, added)
+            return Closed(sum(map(len, pieces)) - sum(map(len, kept)), added)
     return None
 
 
@@ -89,12 +105,13 @@ def _latex_ends(text: bytes) -> bytes:
     return b"".join(b"\n" + end for end in reversed(ends)) + b"\n"
 
 
-def _ending(guard: Guard, text: bytes, language: Language) -> bytes | None:
-    """What makes it whole, which is accepted then; where nothing does, nothing is."""
+def _ending(guard: Guard, text: bytes, language: Language, may_invent: bool) -> bytes | None:
+    """What makes it whole, which is accepted then; where nothing does, nothing is. Without invention it only closes."""
     if guard.can_stop():
         return b""
-    closers = [*_closers(text, language)]
-    for first, due in product(("", *_STRING_ENDS), ("", *_DUE)):
+    closers = [*_closers(text, language), *(_VALUES if may_invent and language.id == "json" else ())]
+    dues = ("", *_DUE_IN.get(language.id, _DUE)) if may_invent else ("",)
+    for first, due in product(("", *_STRING_ENDS), dues):
         begun = [piece.encode() for piece in (first, due) if piece]
         if all(_takes(guard, begun)):
             added = _close_all(guard, closers)
@@ -117,8 +134,10 @@ def _close_all(guard: Guard, closers: list[bytes]) -> bytes | None:
     """Whatever closes something, one after the other, until the document is whole."""
     added: list[bytes] = []
     while not guard.can_stop():
-        must = guard.forced()
-        closer = next((each for each in (must, *closers) if each and guard.accept(each)), None)
+        tried = [guard.forced(), *closers]
+        if not added or added[-1] not in _SEPARATORS:
+            tried += _SEPARATORS
+        closer = next((each for each in tried if each and guard.accept(each)), None)
         if closer is None or len(added) == MAX_CLOSERS:
             guard.rollback(len(added) + (closer is not None))
             return None
@@ -127,16 +146,12 @@ def _close_all(guard: Guard, closers: list[bytes]) -> bytes | None:
 
 
 def _closers(text: bytes, language: Language) -> Iterator[bytes]:
-    """The elements first that were opened last, then brackets and the words that end blocks."""
+    """The elements first that were opened last, or the words that end blocks, then brackets."""
     if language.skeleton.elements:
         for name in dict.fromkeys(reversed(_OPENED.findall(text))):
             yield b"</" + name + b">"
         yield from (b">", b"/>")
         return
-    if language.id == "json":
-        yield from (each.encode() for each in ("]", "}", *_VALUES))
-        return
-    for closer in _CLOSERS:
-        yield closer.encode()
-    for word in language.skeleton.block_ends:
-        yield b"\n" + word.encode()
+    # A shell takes a bracket for a part of any word, so words come first.
+    yield from (b"\n" + word.encode() for word in language.skeleton.block_ends if word.isalpha())
+    yield from _CLOSERS

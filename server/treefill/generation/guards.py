@@ -12,11 +12,11 @@ from time import perf_counter
 from typing import ParamSpec, TypeVar
 
 from treefill.engine.api import Guard
-from treefill.generation.prompt import FENCE_END
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_FENCE_END = re.compile(rb"^" + re.escape(FENCE_END.encode()), re.MULTILINE)
+_FENCE_END = re.compile(rb"^(?:```|`{1,2}\Z)", re.MULTILINE)
+"""Also its first marks, which some models have tokens of their own for."""
 
 
 class Anything:
@@ -46,8 +46,8 @@ class Anything:
 class WholeDocument:
     """Another guard over a document in a fence: it may end where `complaint_of` has nothing against what is written.
 
-    The model ends it by ending the fence, a line that begins with its mark, or by a token of its own. A line of a
-    document can't begin with that mark.
+    The model ends it by ending the fence, with a line that begins with its mark, or by a token of its own. Where the
+    document is not whole such a line is a part of it, if the other guard takes it.
     """
 
     inner: Guard
@@ -71,30 +71,22 @@ class WholeDocument:
         if self.has_ended:
             return False
         head = self._up_to_fence(more)
-        if head is None:
-            return self.inner.allows(more)
-        if head is _BEFORE:
-            return False
-        if head and not self.inner.accept(head):
-            return False
-        self.pieces.append(head)
-        may_end = self._can_end()
-        self.pieces.pop()
-        if head:
-            self.inner.rollback(1)
-        return may_end
+        if head is None or not self._is_whole_with(head):
+            is_known = head is None or not isinstance(self.inner, Anything)
+            return is_known and self.inner.allows(more)
+        return True
 
     def accept(self, more: bytes) -> bool:
         """Take `more`; False, and nothing taken, where it may not come next."""
+        if not self.allows(more):
+            return False
         head = self._up_to_fence(more)
-        if head is not None and not self.allows(more):
+        is_end = head is not None and self._is_whole_with(head)
+        taken = head if is_end and head is not None else more
+        if taken and not self.inner.accept(taken):
             return False
-        taken = more if head is None else head
-        # An empty piece is one, too: what was accepted is taken back piece by piece.
-        if self.has_ended or (taken and not self.inner.accept(taken)):
-            return False
-        self.pieces.append(taken)
-        self.has_ended = head is not None
+        self.pieces.append(taken)  # an empty one, too: what was accepted is taken back piece by piece
+        self.has_ended = is_end
         return True
 
     def rollback(self, n: int) -> None:
@@ -113,6 +105,17 @@ class WholeDocument:
         """What must come next."""
         return b"" if self.has_ended else self.inner.forced()
 
+    def _is_whole_with(self, head: bytes) -> bool:
+        if not head:
+            return self._can_end()
+        if not self.inner.accept(head):
+            return False
+        self.pieces.append(head)
+        can_end = self._can_end()
+        self.pieces.pop()
+        self.inner.rollback(1)
+        return can_end
+
     def _can_end(self) -> bool:
         if not self.inner.can_stop():
             return False
@@ -122,18 +125,13 @@ class WholeDocument:
         return not self._told[1]
 
     def _up_to_fence(self, more: bytes) -> bytes | None:
-        """The part of it before the end of the fence; None where the fence does not end in it, and `_BEFORE` where that
-        began in what was taken as a part of the document.
-        """
+        """The part of it before what may be the end of the fence; None where there is none in it."""
         if not self.is_fenced or b"`" not in more:
             return None
         before = self.written
         found = _FENCE_END.search(before + more, max(0, len(before) - 1))
-        at = found.start() - len(before) if found else 0
-        return None if found is None else more[:at] if at >= 0 else _BEFORE
-
-
-_BEFORE = b"`"
+        at = found.start() - len(before) if found else -1
+        return more[:at] if at >= 0 else None
 
 
 @dataclass(slots=True)

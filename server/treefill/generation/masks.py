@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treefill.generation.prompt import FENCE_END
+from treefill.generation.prompt import FENCE
 from treefill.syntax.vocabulary import MaskVocabulary
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from treefill.syntax.matcher import Matcher
     from treefill.syntax.schema import SchemaGuard
 
+_MARK = FENCE[:1].encode()
 Mask = Callable[[], "NDArray[np.uint32] | None"]
 
 
@@ -56,9 +57,9 @@ class MaskTokens:
     @classmethod
     def of(cls, tokens: Vocabulary) -> MaskTokens:
         """Takes a second or so for 150,000 tokens."""
-        vocabulary, fence = MaskVocabulary(tokens), FENCE_END.encode()
+        vocabulary = MaskVocabulary(tokens)
         bits = np.zeros(32 * vocabulary.n_words, np.bool_)
-        bits[: len(vocabulary.spelled)] = [fence in token for token in vocabulary.spelled]
+        bits[: len(vocabulary.spelled)] = [_MARK in token for token in vocabulary.spelled]
         return cls(vocabulary, np.packbits(bits, bitorder="little").view(np.uint32))
 
 

@@ -13,9 +13,6 @@ from treefill.engine.api import TokenId, Vocabulary
 from treefill.syntax.languages import Language
 
 FENCE = "```"
-FENCE_END = "``"
-"""A line that begins so ends the fence. Models have several tokens for its mark; no line of code begins with two thirds
-of it."""
 MAX_SCHEMA_CHARS = 3_000
 """A longer schema is not shown to the model; it is held to it all the same."""
 _TURN, _TURN_END = "<|im_start|>", "<|im_end|>"

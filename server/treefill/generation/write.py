@@ -18,7 +18,7 @@ from treefill.errors import BadInput, TreefillError
 from treefill.generation.closing import Closed, close, shorten
 from treefill.generation.guards import Anything, Timed, WholeDocument
 from treefill.generation.masks import Masks, MaskTokens, mask_for
-from treefill.generation.prompt import FENCE_END, prompt_for
+from treefill.generation.prompt import FENCE, prompt_for
 from treefill.generation.validity import complaint_of, parsers_of
 from treefill.syntax.languages import Language, language_by_id
 from treefill.syntax.matcher import Matcher, OutOfReach, matcher_at
@@ -188,7 +188,7 @@ def _schema_tokens(tokens: MaskTokens) -> SchemaTokens:
 
 def _ends_fence(text: str, is_fenced: bool, masks: Masks) -> bool:
     """True where nobody stands guard and the model has ended its fence."""
-    return masks is Masks.OFF and is_fenced and f"\n{FENCE_END}" in f"\n{text}"
+    return masks is Masks.OFF and is_fenced and f"\n{FENCE}" in f"\n{text}"
 
 
 def _brought_to_an_end(
@@ -198,7 +198,7 @@ def _brought_to_an_end(
     if generation.finish is Finish.CANCELLED:
         raise Unfinished("Stopped before the document was whole.")
     if request.masks is Masks.OFF:
-        document = f"\n{generation.text}".partition(f"\n{FENCE_END}")[0].removeprefix("\n")
+        document = f"\n{generation.text}".partition(f"\n{FENCE}")[0].removeprefix("\n")
         complaint = guards.document.complaint_of(document.encode())
         if complaint:
             raise Unfinished(
@@ -206,8 +206,8 @@ def _brought_to_an_end(
             )
         return document, Closed(0, b"")
     guard = guards.document
-    closed: Closed | None = Closed(0, b"")
-    if not guard.can_stop():
+    closed: Closed | None = Closed(0, b"") if guard.written.strip() else None
+    if closed is not None and not guard.can_stop():
         if guards.is_blind:
             unread, guard = guard.written, WholeDocument(Anything(), guard.complaint_of)
             closed = shorten(guard, unread, language)
