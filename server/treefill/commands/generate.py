@@ -54,8 +54,10 @@ def generate_command(
     cache_dir: CacheDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a whole valid document for the request on standard input, for instance: echo "three users" | treefill
-    generate --language json. The report of --json goes to standard error. Exits with 1 where no whole document came.
+    """Write a whole valid document for the request on standard input.
+
+    For instance: echo "three users" | treefill generate --language json. The report of --json goes to standard error.
+    Exits with 1 where no whole document came of it.
     """
     # The parsers and what reads schemas are loaded for nobody else.
     from treefill.engine.api import Sampling

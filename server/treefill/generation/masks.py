@@ -47,7 +47,7 @@ def _computed_each_time(matcher: Matcher, vocabulary: MaskVocabulary) -> Mask:
 _MAKERS: Mapping[Masks, Callable[[Matcher, MaskVocabulary], Mask]] = {Masks.EACH: _computed_each_time}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MaskTokens:
     """A model's vocabulary, ready for masks, and the tokens that a fence's end is in."""
 

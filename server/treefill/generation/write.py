@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from time import perf_counter
 
 import yaml
@@ -79,8 +80,6 @@ class _Guards:
     document: WholeDocument
     matcher: Matcher | None
     schema: SchemaGuard | None
-    masked_schema: SchemaGuard | None
-    """The schema once more, over the model's vocabulary; None where no masks are made."""
     unguarded: str
 
     @property
@@ -111,7 +110,7 @@ def write(
     guards = _guards(request, written_in, prompt.is_fenced, tokens)
     timed = Timed(guards.document)
     mask = (
-        mask_for(request.masks, guards.matcher, guards.masked_schema, tokens)
+        mask_for(request.masks, guards.matcher, guards.schema, tokens)
         if tokens is not None and request.masks is not Masks.OFF
         else None
     )
@@ -167,21 +166,21 @@ def _guards(
 
     unguarded = ""
     matcher: Matcher | None = None
-    schema = masked_schema = None
+    schema: SchemaGuard | None = None
     if request.masks is not Masks.OFF:
         found = matcher_at("", 0, language)
         matcher = found if isinstance(found, Matcher) else None
         unguarded = found.reason if isinstance(found, OutOfReach) else ""
         if language.id == "json":
-            schema = schema_guard(wanted)
-            if tokens is not None and request.masks is Masks.EACH:
-                masked_schema = schema_guard(wanted, _schema_tokens(tokens))
-    # One after the other, the quicker one first; what a mask is made of must follow the text, too.
-    parts = [each for each in (matcher, schema, masked_schema) if each is not None]
+            masked = tokens if request.masks is not Masks.CHECK else None
+            schema = schema_guard(wanted, _schema_tokens(masked) if masked else None)
+    # One after the other, the quicker one first.
+    parts = [each for each in (matcher, schema) if each is not None]
     inner: Guard = AllOf(tuple(parts)) if parts else Anything()
-    return _Guards(WholeDocument(inner, complaint, is_fenced), matcher, schema, masked_schema, unguarded)
+    return _Guards(WholeDocument(inner, complaint, is_fenced), matcher, schema, unguarded)
 
 
+@lru_cache(maxsize=1)
 def _schema_tokens(tokens: MaskTokens) -> SchemaTokens:
     return tokens_of(tokens.vocabulary.spelled)
 
