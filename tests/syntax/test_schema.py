@@ -315,3 +315,27 @@ def test_a_whole_document_may_have_its_keys_in_any_order_and_must_have_those_tha
     )
     assert complaint_by(schema, '{"port": 80}') == "line 1: it is not as the schema test says"
     assert complaint_by(schema, '{"port": 80') == "line 1: it is not as the schema test says"
+
+
+@given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 30)), min_size=1, max_size=6), st.booleans())
+def test_what_was_read_before_another_cursor_changes_no_answer(
+    places: list[tuple[int, int]], is_odd: bool
+) -> None:
+    """The text grows, shrinks and is another one from keystroke to keystroke."""
+    schema = schema_of({"type": "array", "items": SERVICE} | {"$defs": SERVICE["$defs"]}, "test")
+    services = [{"name": f"n{number}", "port": number + 1, "restart": "never"} for number in range(5)]
+    texts = [json.dumps(services, indent=1), json.dumps(services[::-1]).replace("never", "always")]
+    for end, n_wrong in places:
+        text = texts[n_wrong % 2][:end] + "x" * (is_odd and n_wrong == 7)
+        found = schema_guard_after(schema, text)
+        alone = schema_guard(
+            schema_of({"type": "array", "items": SERVICE, "$defs": SERVICE["$defs"]}, "test")
+        )
+
+        is_viable = alone.accept(text.encode())
+        assert isinstance(found, SchemaGuard) == is_viable, text
+        if isinstance(found, SchemaGuard):
+            for more in (b'"', b"}", b"]", b",", b"1", b"n", b" ", b"x"):
+                if not alone.allows(more):
+                    continue
+                assert found.allows(more), (text, more)
