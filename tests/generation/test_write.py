@@ -178,6 +178,16 @@ def test_it_is_closed_as_its_schema_wants_it() -> None:
     assert value["restart"] in ("never", "on-failure")
 
 
+@pytest.mark.parametrize("language", ["json", "python", "yaml", "cpp"])
+def test_half_a_character_is_none(language: str) -> None:
+    text = {"json": '["aé', "python": 'x = "aé', "yaml": "a: 1\nb: é", "cpp": 'auto s = "aé'}[language]
+    said = written(language, text + "~" * 50, max_new_tokens=len(text.encode()) - 1)
+
+    assert said.generation.finish is Finish.LENGTH
+    assert "\ufffd" not in said.text
+    assert said.text.startswith(text[: 3 if language == "yaml" else len(text) - 1])
+
+
 def test_the_same_text_is_closed_alike() -> None:
     again = {written("json", '{"a": [[1, "b' + "~" * 9, max_new_tokens=13).text for _ in range(3)}
 

@@ -96,16 +96,16 @@ def write(
     Raises `BadInput` for a wish that is too long, `GrammarError` where the language's grammar cannot be loaded, and
     `Unfinished` where no whole document came of it.
     """
+    if not request.wish.strip():
+        raise BadInput("The request is empty: say on standard input what is to be written.")
     written_in = _written_in(request)
     shown = request.schema.source if request.schema else ""
     prompt = prompt_for(request.wish, written_in, engine.vocabulary, shown)
     n_left = engine.n_context - len(prompt.ids)
-    if not request.wish.strip() or n_left < 1:
+    if n_left < 1:
         raise BadInput(
             f"The request has {len(prompt.ids)} tokens with what is put round it, and the model takes fewer than "
             f"{engine.n_context}: shorten it."
-            if n_left < 1
-            else "The request is empty: say on standard input what is to be written."
         )
     guards = _guards(request, written_in, prompt.is_fenced, tokens)
     timed = Timed(guards.document)
@@ -160,7 +160,10 @@ def _guards(
     wanted = request.schema or ANY_JSON
 
     def complaint(document: bytes) -> str:
-        text = document.decode(errors="replace")
+        try:
+            text = document.decode()
+        except UnicodeDecodeError:
+            return "it has half a character"
         by_schema = request.masks is Masks.OFF and request.schema is not None  # else its guard has said so
         return complaint_of(text, language) or (complaint_by(wanted, text) if by_schema else "")
 
@@ -218,7 +221,7 @@ def _brought_to_an_end(
             f"The document is not whole after {generation.n_new_tokens} tokens ({complaint}), and no short ending "
             "makes it so: raise --max-tokens, or ask for less."
         )
-    return guard.written.decode(errors="replace"), closed
+    return guard.written.decode(), closed
 
 
 def _in_wanted_form(document: str, request: DocumentRequest) -> str:
