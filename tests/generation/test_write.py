@@ -146,6 +146,12 @@ def test_yaml_without_a_schema_is_checked_and_it_is_told_that_nobody_stood_guard
         ("xml", "<a><b><c>text", 13, "<a><b><c>text</c></b></a>\n"),
         ("xml", '<a><b c="d', 10, None),
         ("python", "def f(x):\n    if x", 18, "def f(x):\n    if x: pass\n"),
+        (
+            "python",
+            "class A:\n    def f(x):\n    # a word",
+            35,
+            "class A:\n    def f(x):\n    # a word\n        pass\n",
+        ),
         ("python", "x = f(1, [2, 3", 14, "x = f(1, [2, 3])\n"),
         ("python", 'x = "abc', 8, 'x = "abc"\n'),
         ("cpp", "int f() { if (x) { g(1", 22, "int f() { if (x) { g(1);}}\n"),

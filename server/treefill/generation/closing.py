@@ -14,7 +14,7 @@ from itertools import product
 from string import ascii_lowercase, ascii_uppercase
 
 from treefill.engine.api import Guard
-from treefill.syntax.languages import Language
+from treefill.syntax.languages import Language, Layout
 
 MAX_PIECES_BACK = 24
 """So many of the last pieces may go."""
@@ -25,7 +25,7 @@ _STRING_ENDS = ('"', "'", '"""', "'''", "`", "*/", "-->", "]]>")
 _DUE = ("0", '""', ": 0", "x", "=0", " 0", ">", "/>", ";")
 _DUE_IN = {
     "json": ("null", '""', ": null", '": null', ": []", ": {}", "0"),
-    "python": (" pass", ": pass", "\n    pass", *_DUE),
+    "python": (" pass", ": pass", *_DUE),
 }
 _CLOSERS = (b")", b"]", b"}")
 _SEPARATORS = (b";", b"\n")
@@ -36,6 +36,7 @@ _VALUES = tuple(
 )
 """What a schema may still want of a JSON document that no bracket may close yet, in this order."""
 _LATEX = re.compile(rb"\\begin\{([^{}\n]*)\}|\\end\{([^{}\n]*)\}|\\\[|\\\]")
+_HEAD = re.compile(rb"^([ \t]*)[^\s#][^\n]*:[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
 _OPENED = re.compile(rb"<([A-Za-z_:][\w:.-]*)")
 
 
@@ -110,7 +111,7 @@ def _ending(guard: Guard, text: bytes, language: Language, may_invent: bool) -> 
     if guard.can_stop():
         return b""
     closers = [*_closers(text, language), *(_VALUES if may_invent and language.id == "json" else ())]
-    dues = ("", *_DUE_IN.get(language.id, _DUE)) if may_invent else ("",)
+    dues = ("", *_bodies(text, language), *_DUE_IN.get(language.id, _DUE)) if may_invent else ("",)
     for first, due in product(("", *_STRING_ENDS), dues):
         begun = [piece.encode() for piece in (first, due) if piece]
         if all(_takes(guard, begun)):
@@ -119,6 +120,14 @@ def _ending(guard: Guard, text: bytes, language: Language, may_invent: bool) -> 
                 return b"".join([*begun, added])
             guard.rollback(len(begun))
     return None
+
+
+def _bodies(text: bytes, language: Language) -> Iterator[str]:
+    """The body that the last line with a colon at its end may want, where indentation makes blocks."""
+    heads = _HEAD.findall(text) if language.layout is Layout.INDENTATION else []
+    yield from (
+        f"\n{heads[-1].decode()}{language.indent}{filler}" for filler in language.skeleton.fillers if heads
+    )
 
 
 def _takes(guard: Guard, pieces: list[bytes]) -> Iterator[bool]:
