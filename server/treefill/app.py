@@ -138,6 +138,7 @@ def make_request(
         secret_patterns=(*s.secret_patterns, glob.escape(str(default_file().resolve()))),
         check=Check(s.syntax),
         grammars=tuple(sorted(s.grammars.items())),
+        schemas=tuple(s.schemas.items()),
         rules=rules_in_force(rules, [Path(folder) for folder in s.trusted_workspaces], workspace_root),
         templates=s.templates,
         habits=s.habits,

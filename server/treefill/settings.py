@@ -92,6 +92,11 @@ class Settings(BaseSettings):
         [],
         description="Folders whose own rules, in treefill-rules.toml, are read; folders in them are trusted, too.",
     )
+    schemas: dict[str, str] = Field(
+        {},
+        description="JSON Schemas in files of yours, by the names of the documents that they are for or by the address "
+        'that those have under $schema, as in {"package.json": "/home/me/schemas/package.json"}.',
+    )
 
     templates: bool = Field(
         True,
@@ -192,11 +197,11 @@ ENGINE_SETTINGS = (
 REQUEST_SETTINGS = (
     "mode", "max_new_tokens", "max_lines", "temperature", "top_k", "top_p", "seed",
     "n_prefix_tokens", "n_suffix_tokens", "n_neighbour_tokens", "anchor", "secret_patterns",
-    "syntax", "grammars", "rules", "trusted_workspaces", "templates", "habits",
+    "syntax", "grammars", "rules", "trusted_workspaces", "schemas", "templates", "habits",
 )  # fmt: skip
 PROTECTED_SETTINGS = (
     "cache_dir", "model_sources", "runtime_dir", "state_dir", "secret_patterns", "rules", "trusted_workspaces",
-    "keep_habits",
+    "schemas", "keep_habits",
     "threads", "n_context", "kv_cache_type", "kv_cache_mb", "kv_block_tokens",
     "request_limit_s", "unload_after_minutes", "core_linger_s",
 )  # fmt: skip

@@ -292,6 +292,8 @@ def _print_explanation(console: Console, answer: Answer, engine: Engine | None) 
         console.print(table)
     if explanation.syntax is not None:
         console.print(Text(_syntax(explanation.syntax)))
+        if explanation.syntax.schema:
+            console.print(Text(explanation.syntax.schema))
         for line in _rules(explanation.syntax):
             console.print(Text(line))
     for line in _guard(generation, explanation.syntax):

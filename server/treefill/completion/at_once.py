@@ -1,8 +1,8 @@
 """Suggestions that need no model: what the user accepted again and again in the place, and the language's templates.
 
 They obey what every suggestion obeys: the place must be one where something is suggested at all (`plan.survey`), what
-stands right of the cursor is not written twice, and the grammar and the user's rules have the last word. But a template
-is certain or it is nothing: where the filters, the grammar or a rule would cut it, the model is asked instead.
+stands right of the cursor is not written twice, and the grammar, the user's rules and schemas have the last word. But a
+template is certain or it is nothing: where any of these would cut it, the model is asked instead.
 """
 
 import logging
@@ -26,6 +26,7 @@ from treefill.completion.request import (
     Mode,
     Suggestion,
 )
+from treefill.completion.schemas import schema_at_cursor
 from treefill.completion.templates import proposed
 from treefill.engine.api import Finish
 from treefill.syntax.baseline import Baseline
@@ -39,7 +40,7 @@ TEMPLATE, HABIT = "template", "habit"
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A text that may be suggested at once, if filters, grammar and rules find nothing against it."""
+    """A text that may be suggested at once, if filters, grammar, rules and schema find nothing against it."""
 
     text: str
     """With line feeds."""
@@ -57,7 +58,7 @@ class AtOnce:
     habits: Habits | None
 
     def settle(self, previous_anchor: Anchor | None = None) -> Suggestion | None:
-        """The first proposal that neither a filter nor the grammar nor a rule changes."""
+        """The first proposal that no filter, grammar, rule or schema has anything against."""
         try:
             return _settled(self, previous_anchor)
         except Exception as error:  # a completion does not fail because this does
@@ -156,6 +157,9 @@ def _suggestion(proposal: Proposal, place: Survey, previous_anchor: Anchor | Non
     watch.lap("syntax")
     if isinstance(result, Drop) or (finding is not None and finding.is_against):
         return None
+    schema = schema_at_cursor(request)
+    if schema.guard and not schema.guard.allows(to_lf(result.text).encode(errors="replace")):
+        return None
     anchor = choose_anchor(request.document, request.offset, previous_anchor, request.anchor_policy)
     return Suggestion(
         text=result.text,
@@ -169,7 +173,7 @@ def _suggestion(proposal: Proposal, place: Survey, previous_anchor: Anchor | Non
             template=proposal.name,
             raw_text=proposal.text,
             steps=steps,
-            syntax=Guarded(note=request.rules.note).told(finding),
+            syntax=Guarded(schema=schema, note=request.rules.note).told(finding),
             timings_ms=watch.timings_ms,
         ),
     )

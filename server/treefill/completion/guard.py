@@ -1,5 +1,5 @@
 """What is asked while the model writes: the grammar at the cursor (`syntax/matcher.py`), or the reason why it is not;
-and the rules that hold there (`syntax/rules/`).
+the schema that holds in the document (`schemas.py`), and the rules that hold in the language (`syntax/rules/`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from treefill.completion.context import texts_in
 from treefill.completion.notebook import code_of
 from treefill.completion.postprocess import Drop
 from treefill.completion.request import Check, CompletionRequest, Reason, RuleFinding, SyntaxFinding
+from treefill.completion.schemas import NO_SCHEMA, HeldToSchema, schema_at_cursor
 from treefill.completion.situation import Situation
 from treefill.completion.stop import MayEnd, anywhere
 from treefill.engine.api import Finish, Generation, Guard
@@ -38,6 +39,8 @@ class Guarded:
     reason: str = ""
     """Why there is none, as one sentence; empty where there is one, or none was wanted."""
     may_end: MayEnd = anywhere
+    schema: HeldToSchema = NO_SCHEMA
+    """What a JSON Schema of the user's has to say."""
     rules: RuleGuard | None = None
     """What holds the text to the user's rules; None where none hold in the language."""
     note: str = ""
@@ -45,8 +48,9 @@ class Guarded:
 
     @property
     def guard(self) -> Guard | None:
-        """All that is asked, as one."""
-        guards: tuple[Guard, ...] = tuple(each for each in (self.matcher, self.rules) if each is not None)
+        """All that is asked, as one. The rules come last, so that they tell what nothing else was against."""
+        parts = (self.matcher, self.schema.guard, self.rules)
+        guards: tuple[Guard, ...] = tuple(each for each in parts if each is not None)
         return AllOf(guards) if len(guards) > 1 else next(iter(guards), None)
 
     def kept(self, generation: Generation) -> str:
@@ -62,14 +66,14 @@ class Guarded:
     def told(self, finding: SyntaxFinding | None) -> SyntaxFinding | None:
         """What was found in the end, with what there is to say of the time before."""
         refused = tuple(breach.sentence for breach in self.rules.refused) if self.rules else ()
-        if finding is None and (self.silence or refused or self.note):
+        if finding is None and (self.silence or self.schema.note or refused or self.note):
             finding = SyntaxFinding(unchecked=NOTHING_TO_CHECK)
         if finding is None:
             return None
         rules = finding.rules
         if rules is not None or refused or self.note:
             rules = replace(rules or RuleFinding(), refused=refused, note=self.note)
-        return replace(finding, unguarded=self.silence, rules=rules)
+        return replace(finding, unguarded=self.silence, schema=self.schema.sentence, rules=rules)
 
     @property
     def gave_up(self) -> str:
@@ -84,8 +88,12 @@ class Guarded:
 
 def guard_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded:
     """The guard of a request. A completion does not fail because it has none."""
-    guarded = _grammar_at_cursor(request, situation)
-    return replace(guarded, rules=_rules_at_cursor(request, situation), note=request.rules.note)
+    return replace(
+        _grammar_at_cursor(request, situation),
+        schema=schema_at_cursor(request),
+        rules=_rules_at_cursor(request, situation),
+        note=request.rules.note,
+    )
 
 
 def _grammar_at_cursor(request: CompletionRequest, situation: Situation) -> Guarded:

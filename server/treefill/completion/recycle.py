@@ -119,4 +119,5 @@ def _options(request: CompletionRequest) -> tuple[object, ...]:
         request.check,
         request.grammars,
         request.rules,
+        request.schemas,
     )

@@ -110,6 +110,8 @@ class CompletionRequest:
     check: Check = Check.FULL
     grammars: tuple[tuple[str, str], ...] = ()
     """Language id and grammar, where the user has chosen among several."""
+    schemas: tuple[tuple[str, str], ...] = ()
+    """Patterns of file names, or addresses, and the files with the JSON Schemas of such documents, as the user says."""
     rules: Rules = NO_RULES
     """What is suggested is held to them, whatever `check` says."""
     templates: bool = True
@@ -190,6 +192,8 @@ class SyntaxFinding:
     """What is odd about the grammar, as one sentence; empty where nothing is."""
     unguarded: str = ""
     """Why it was not asked while the model wrote, though it should have been; empty where it was."""
+    schema: str = ""
+    """Which JSON Schema the text was held to, or why that does not decide; empty where there is none."""
     rules: RuleFinding | None = None
     """None where no rule holds in the language, and there is nothing to say of rules."""
 

@@ -83,6 +83,8 @@ def _syntax(told: Mapping[str, Any]) -> Iterator[str]:
         yield from ("## Syntax", "", *guard)
     if not finding:
         return
+    if finding.get("schema"):
+        yield from (_in_a_line(finding["schema"]), "")
     if finding["unchecked"]:
         yield from (f"Not checked: {_in_a_line(finding['unchecked'])}", "")
         return
