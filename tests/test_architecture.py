@@ -57,6 +57,7 @@ MAY_IMPORT = {
     "lsp": {"errors", "logs", "lsp", "text", "core.link", "core.messages", "statistics"},
     "statistics": {"errors", "statistics", "text"},
     "evaluation": {"errors", "evaluation", "text", "syntax", "completion", "engine.api", "_kernels"},
+    "benchmarks/dictionary.py": {"engine.api", "evaluation.grammar_exam", "syntax", "text", "_kernels"},
     "benchmarks": {
         "errors",
         "benchmarks",

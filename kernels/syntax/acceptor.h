@@ -78,6 +78,8 @@ class Acceptor {
   std::vector<Symbol> expected() { return parser().expected(versions_); }
 
   const Grammar& grammar() const { return *pool_->grammar(); }
+  // All that was accepted.
+  const std::string& text() const { return text_; }
   bool is_alive() const { return !versions_.empty(); }
   size_t n_accepted() const { return saved_.size(); }
   size_t n_versions() const { return versions_.size(); }

@@ -390,6 +390,8 @@ void bind(nb::module_& m) {
                      return std::tuple(counts.n_nodes, counts.n_steps, counts.n_parsed, counts.n_raw, counts.n_configs,
                                        counts.n_rechecked);
                    })
+      .def_prop_ro("text",
+                   [](BoundAcceptor& self) { return nb::bytes(self.get().text().data(), self.get().text().size()); })
       .def_prop_ro("is_alive", [](BoundAcceptor& self) { return self.get().is_alive(); })
       .def_prop_ro("n_accepted", [](BoundAcceptor& self) { return self.get().n_accepted(); })
       .def_prop_ro("n_versions", [](BoundAcceptor& self) { return self.get().n_versions(); })

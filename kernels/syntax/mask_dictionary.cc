@@ -87,6 +87,11 @@ std::string record_of(std::string_view key, const MaskEntry& entry) {
   return record;
 }
 
+uint64_t new_generation() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
 uint64_t checksum_of(Header header, std::string_view rows) {
   header.checksum = 0;
   std::string bytes;
@@ -216,7 +221,7 @@ class MaskDictionary::File {
 };
 
 MaskDictionary::MaskDictionary(std::string environment, size_t max_bytes, size_t n_words)
-    : environment_(std::move(environment)), max_bytes_(max_bytes), n_words_(n_words) {}
+    : environment_(std::move(environment)), max_bytes_(max_bytes), n_words_(n_words), generation_(new_generation()) {}
 
 MaskDictionary::~MaskDictionary() = default;
 
@@ -305,7 +310,7 @@ void MaskDictionary::make_room() {
 
 bool MaskDictionary::evict(const Hash128& hash) {
   std::lock_guard lock(mutex_);
-  ++generation_;
+  generation_ = new_generation();
   file_.reset();  // it may be wrong there, too
   if (!kept_.contains(hash)) return false;
   drop(hash);
@@ -315,7 +320,7 @@ bool MaskDictionary::evict(const Hash128& hash) {
 
 void MaskDictionary::clear() {
   std::lock_guard lock(mutex_);
-  ++generation_;
+  generation_ = new_generation();
   kept_.clear();
   contents_.clear();
   order_.clear();

@@ -91,7 +91,8 @@ class MaskDictionary {
   void clear();
   // Told by walks: their own small tables had it.
   void count_nearest() { ++n_nearest_; }
-  // Changes whenever something may be gone: what was found before is to be found again.
+  // Changes whenever something may be gone: what was found before is to be found again. No two dictionaries ever have
+  // the same.
   uint64_t generation() const { return generation_; }
 
   // All that is not private, the most recently used first, as `open_file` reads it; at most so many bytes.
@@ -149,7 +150,7 @@ class MaskDictionary {
   std::unique_ptr<File> file_;
   Counts counts_;
   std::atomic<uint64_t> n_nearest_ = 0;
-  std::atomic<uint64_t> generation_ = 0;
+  std::atomic<uint64_t> generation_;
 };
 
 }  // namespace treefill::syntax

@@ -27,9 +27,9 @@ void append_text(std::string& key, std::string_view text) {
   key += text;
 }
 
-// Layout, and what stands for anything in a text of which only that counts.
+// Layout, what strings and comments begin with, and what stands for anything in a text of which only that counts.
 bool is_harmless(std::string_view text) {
-  return text.size() <= kMaxHarmless && text.find_first_not_of(" \t\r\n#ax") == std::string_view::npos;
+  return text.size() <= kMaxHarmless && text.find_first_not_of(" \t\r\n#ax\"'`{}\\/*-<>$") == std::string_view::npos;
 }
 
 size_t n_tokens(const std::vector<TokenRange>& ranges) {
@@ -185,9 +185,9 @@ MaskDictionary::Found MaskWalk::look_up(Id config, bool has_line_feed, MaskDicti
   Near& near = near_of(config, has_line_feed);
   const std::string& key = key_of(config, has_line_feed);
   const bool is_near = near.entry && near.config == config && near.has_line_feed == has_line_feed &&
-                       near.dictionary == &dictionary && near.generation == dictionary.generation();
+                       near.generation == dictionary.generation();
   if (!is_near) {
-    near = {config, has_line_feed, &dictionary, dictionary.generation(), dictionary.find(dictionary.hash(key), key)};
+    near = {config, has_line_feed, dictionary.generation(), dictionary.find(dictionary.hash(key), key)};
   } else {
     dictionary.count_nearest();
   }
@@ -209,7 +209,7 @@ MaskDictionary::Found MaskWalk::keep(Id config, bool has_line_feed, size_t rung,
   // What was found out before the scanner showed that it looks at what was forgotten is no knowledge.
   if (is_column_kept_ != parser_.scanner_.asks_for_column()) return std::make_shared<const MaskEntry>(std::move(entry));
   const MaskDictionary::Found kept = dictionary.add(dictionary.hash(key), key, std::move(entry));
-  near_of(config, has_line_feed) = {config, has_line_feed, &dictionary, dictionary.generation(), kept};
+  near_of(config, has_line_feed) = {config, has_line_feed, dictionary.generation(), kept};
   return kept;
 }
 
@@ -299,10 +299,9 @@ std::vector<TokenRange> MaskWalk::walk(const TokenTrie& trie, Place root, std::s
   const auto n_nodes = static_cast<uint32_t>(trie.nodes.size() - 1);
   for (uint32_t i = 0; i < n_nodes && parser_.gave_up().empty();) {
     const TokenTrie::Node& node = trie.nodes[i];
-    const uint32_t end = trie.nodes[node.end].first_token;
     while (!asked.empty() && asked.front().to <= node.first_token) asked = asked.subspan(1);
     if (asked.empty()) break;
-    if (asked.front().from >= end) {
+    if (asked.front().from >= node.end_token) {
       i = node.end;
       continue;
     }
@@ -311,7 +310,7 @@ std::vector<TokenRange> MaskWalk::walk(const TokenTrie& trie, Place root, std::s
     const Verdict verdict = place == kDeadPlace ? Verdict::kNo : this->verdict(place);
     const bool is_alike = place == at[node.depth] && node.below && (node.below & ~loops(place)) == 0;
     if (place == kDeadPlace || is_lost(place) || (verdict != Verdict::kNo && is_alike)) {
-      judge(node.first_token, end, verdict);
+      judge(node.first_token, node.end_token, verdict);
       i = node.end;
       continue;
     }

@@ -157,7 +157,6 @@ class MaskWalk {
   struct Near {
     Id config = kNowhere;
     bool has_line_feed = false;
-    const MaskDictionary* dictionary = nullptr;
     uint64_t generation = 0;
     MaskDictionary::Found entry;
   };

@@ -93,6 +93,7 @@ TokenTrie make_trie(std::vector<std::pair<std::basic_string<Letter>, uint32_t>> 
   const auto close = [&](size_t depth) {
     while (open.size() > depth) {
       trie.nodes[open.back()].end = static_cast<uint32_t>(trie.nodes.size());
+      trie.nodes[open.back()].end_token = static_cast<uint32_t>(trie.ids.size());
       const uint64_t below = trie.nodes[open.back()].below | GrammarVocabulary::kind_of(trie.nodes[open.back()].letter);
       open.pop_back();
       if (!open.empty()) trie.nodes[open.back()].below |= below;
@@ -107,14 +108,15 @@ TokenTrie make_trie(std::vector<std::pair<std::basic_string<Letter>, uint32_t>> 
       for (size_t depth = n_shared; depth < letters.size(); ++depth) {
         open.push_back(static_cast<uint32_t>(trie.nodes.size()));
         trie.nodes.push_back(
-            {0, static_cast<uint32_t>(trie.ids.size()), 0, letters[depth], static_cast<uint8_t>(depth)});
+            {0, 0, static_cast<uint32_t>(trie.ids.size()), 0, letters[depth], static_cast<uint8_t>(depth)});
       }
     }
     trie.ids.push_back(id);
     last = &letters;
   }
   close(0);
-  trie.nodes.push_back({static_cast<uint32_t>(trie.nodes.size()), static_cast<uint32_t>(trie.ids.size()), 0, 0, 0});
+  const auto n_tokens = static_cast<uint32_t>(trie.ids.size());
+  trie.nodes.push_back({0, static_cast<uint32_t>(trie.nodes.size()), n_tokens, n_tokens, 0, 0});
   return trie;
 }
 

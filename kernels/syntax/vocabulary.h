@@ -61,9 +61,10 @@ class Letters {
 // Tokens in the order of a walk: a node comes before what is below it.
 struct TokenTrie {
   struct Node {
-    uint32_t end;          // the next node that is not below this one
-    uint32_t first_token;  // of `ids`: its own are up to the next node's, those below it up to `end`'s
     uint64_t below;        // kinds of letters that occur below
+    uint32_t end;          // the next node that is not below this one
+    uint32_t first_token;  // of `ids`: its own are up to the next node's
+    uint32_t end_token;    // those below it are up to here
     Letter letter;
     uint8_t depth;  // 0 for the first letter
   };

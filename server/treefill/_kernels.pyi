@@ -1,5 +1,7 @@
 """The native module (kernels/bindings.cc): int8 products and more on the CPU's best instruction set."""
 
+from enum import Enum
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -188,6 +190,35 @@ class GrammarVocabulary:
     def n_nodes(self) -> int:
         """Of the tries."""
 
+class MaskOutcome(Enum):
+    """What came of asking for a mask."""
+
+    DECIDED = 0
+    UNKNOWN = 1
+    """The dictionary has it not, and nothing was to be walked."""
+    GAVE_UP = 2
+    """The grammar decides no longer."""
+
+class MaskDictionary:
+    """Masks by all that they depend on, the least recently used dropped first. Any thread may use it."""
+
+    def __init__(self, environment: bytes, max_bytes: int, n_words: int) -> None:
+        """`environment` tells the engine, the grammar and the vocabulary that its masks belong to."""
+    def hash(self, key: bytes) -> bytes:
+        """XXH3-128 of the environment and the key, the highest byte first."""
+    def evict(self, key: bytes) -> bool:
+        """Drop what is kept at a key, and the file with it; False where nothing was."""
+    def clear(self) -> None: ...
+    def dump(self, limit: int) -> bytes:
+        """What a file is to hold: all that has nothing of a user's, the most recently used, in so many bytes."""
+    def open_file(self, path: str) -> None:
+        """Look there, too, for what is not in memory. Raises `RuntimeError`, with the reason, where it is no use."""
+    def close_file(self) -> None: ...
+    @property
+    def hashes(self) -> list[bytes]: ...
+    @property
+    def counts(self) -> dict[str, int]: ...
+
 class Acceptor:
     """Tells whether a text that grows is the beginning of something that a grammar accepts. One thread at a time."""
 
@@ -204,17 +235,31 @@ class Acceptor:
         """Names of the tokens that may come next, where one has just ended."""
     def forced(self, limit: int) -> bytes:
         """The bytes that must come next, as far as there is but one way on, and at most so many."""
-    def fill_mask(self, vocabulary: GrammarVocabulary, words: NDArray[np.uint32]) -> bool:
+    def fill_mask(
+        self,
+        vocabulary: GrammarVocabulary,
+        words: NDArray[np.uint32],
+        dictionary: MaskDictionary | None = None,
+        is_walked: bool = True,
+    ) -> MaskOutcome:
         """Write which tokens may come next: bit t % 32 of word t // 32 is token t's. `words` has [n_words].
 
-        False where the grammar gave up: then all tokens may. Raises `ValueError` for a vocabulary that is spelled for
+        What the dictionary has is taken from there, and what it has not is made and added, unless nothing is to be
+        walked. Unless it was decided all tokens are written. Raises `ValueError` for a vocabulary that is spelled for
         another grammar, and for another number of words.
         """
     @property
-    def mask_counts(self) -> tuple[int, int, int, int, int]:
+    def mask_counts(self) -> tuple[int, int, int, int, int, int]:
         """Of the last mask: nodes of the trie that were looked at, steps found out, times that the parser was asked,
-        texts that are a scanner's to decide, and how many numbers for texts there are by now.
+        texts that are a scanner's to decide, how many numbers for texts there are by now, and tokens that the
+        dictionary left open.
         """
+    @property
+    def mask_keys(self) -> list[bytes]:
+        """What the halves of the last mask are found by in its dictionary."""
+    @property
+    def text(self) -> bytes:
+        """All that was accepted."""
     @property
     def is_alive(self) -> bool: ...
     @property

@@ -217,7 +217,7 @@ def kernels_mask(grammar: _kernels.Grammar, prefix: str, tokens: list[str]) -> t
     vocabulary = _kernels.GrammarVocabulary(grammar, made)
     acceptor, words = _kernels.Acceptor(grammar), np.zeros(made.n_words, np.uint32)
     assert acceptor.accept(prefix.encode())
-    assert acceptor.fill_mask(vocabulary, words)
+    assert acceptor.fill_mask(vocabulary, words) == _kernels.MaskOutcome.DECIDED
     return tuple(np.unpackbits(words.view(np.uint8), bitorder="little")[: len(tokens)].astype(bool).tolist())
 
 

@@ -193,7 +193,7 @@ def test_after_a_text_that_is_none_nothing_may_come_and_nothing_is_forced() -> N
     acceptor.accept(b"]")
     words = np.full(1, 0xFFFFFFFF, np.uint32)
 
-    assert acceptor.fill_mask(SPELLED, words)
+    assert acceptor.fill_mask(SPELLED, words) == _kernels.MaskOutcome.DECIDED
     assert (words.tolist(), acceptor.forced(8)) == ([0], b"")
 
 

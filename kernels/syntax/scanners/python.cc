@@ -559,9 +559,15 @@ class PythonScanner : public ScannerModel {
   };
 };
 
+bool has_no_tab(const std::set<std::string_view>& indentations) {
+  return std::none_of(indentations.begin(), indentations.end(),
+                      [](std::string_view each) { return each.find('\t') != std::string_view::npos; });
+}
+
 // Only `is_other` looks back, and it asks two things: whether a line of the block has an indentation of that width that
 // is another one, and whether any line at all has this one. So enough is a line for each indentation that there was,
-// and then, of the lines that no later one with less ends the blocks of, one for each.
+// and then, of the lines that no later one with less ends the blocks of, one for each. Where there is no tab only those
+// of the latter matter that one with a tab could be as wide as.
 std::string PythonScanner::past(std::string_view text) const {
   std::set<std::string_view> all;
   std::vector<std::string_view> open;
@@ -577,19 +583,26 @@ std::string PythonScanner::past(std::string_view text) const {
     if (std::find(open.begin(), open.end(), its) == open.end()) open.push_back(its);
     if (!sequence.ends_with('\n' + std::string(its) + "x\n")) sequence += std::string(its) + "x\n";
   }
-  std::string past;
-  const auto add = [&past](std::string_view indentation) { past.append(indentation).append("x\n"); };
-  if (all.contains("")) {
-    for (std::string_view each : all)
-      if (!each.empty()) add(each);
-    for (std::string_view each : open) add(each);
-    if (open.empty() || !open.front().empty()) add("");
-  } else {
-    past = sequence;
-  }
   const std::string_view line = text.substr(at);
   const size_t length = std::min(line.find_first_not_of(" \t"), line.size());
-  past += line.substr(0, length);
+  const std::string_view last = line.substr(0, length);
+  std::string past;
+  const auto add = [&past](std::string_view indentation) { past.append(indentation).append("x\n"); };
+  if (has_no_tab(all) && last.find('\t') == std::string_view::npos) {
+    for (std::string_view each : open)
+      if (each.size() >= kTab) add(each);
+    if (last.size() >= kTab) past += last;
+  } else {
+    if (all.contains("")) {
+      for (std::string_view each : all)
+        if (!each.empty()) add(each);
+      for (std::string_view each : open) add(each);
+      if (open.empty() || !open.front().empty()) add("");
+    } else {
+      past = sequence;
+    }
+    past += last;
+  }
   if (length < line.size()) past += is_blank(line, length) ? line[length] : 'x';
   return past;
 }

@@ -56,7 +56,19 @@ WithMemory = Annotated[
 ]
 Files = Annotated[list[Path] | None, typer.Argument(help="Source files to type again.", show_default=False)]
 Keys = Annotated[int, typer.Option(min=1, max=1000, help="Keys in each file.")]
+DictionaryLanguages = Annotated[
+    list[str] | None,
+    typer.Option("--language", help="May be repeated; python, cpp, json and sql by default."),
+]
+Boundaries = Annotated[int, typer.Option(min=10, help="Boundaries of tokens to ask at, and as many to mine.")]
+Compared = Annotated[int, typer.Option(min=0, help="Of them, where the mask is made anew and compared.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Chooses the files.")]
+FromFolders = Annotated[
+    list[Path] | None,
+    typer.Option("--from", help="A folder with more files; may be repeated.", show_default=False),
+]
 
+DICTIONARY_LANGUAGES = ("python", "cpp", "json", "sql")
 MARGIN = 64
 """Context beyond the longest prompt and what is written after it."""
 
@@ -157,6 +169,49 @@ def keystrokes_command(
     conditions = replace(step.conditions, load_after=load_average())
     report = keys_report(found, step.timed[0].ms.median, conditions)
     print(json.dumps(keys_json(report)) if as_json else keys_text(report))
+
+
+@bench_app.command("dictionary")
+def dictionary_command(
+    language: DictionaryLanguages = None,
+    boundaries: Boundaries = 20_000,
+    compared: Compared = 5_000,
+    seed: SeedOption = 0,
+    folders: FromFolders = None,
+    model: ModelOption = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how often the dictionary of masks knows the next one, on files that it has not seen."""
+    from treefill.benchmarks.dictionary import (
+        DictionarySizes,
+        figures_json,
+        figures_markdown,
+        measure_dictionary,
+    )
+    from treefill.engine.tokenizer import TokenizerVocabulary
+    from treefill.evaluation.real_files import gather
+    from treefill.syntax.languages import language_by_id
+    from treefill.syntax.vocabulary import MaskVocabulary
+
+    languages = [language_by_id(name) for name in language or DICTIONARY_LANGUAGES]
+    for name, found in zip(language or (), languages, strict=False):
+        if not found.grammars:
+            raise BadInput(
+                f"There is no grammar for the language {name}: `treefill languages` lists those there are."
+            )
+    app = open_app(model=model, cache_dir=cache_dir)
+    stored = app.store.open(app.settings.model or None)
+    n_logits = stored.config["vocab_size"]
+    vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, n_logits)
+    masks = MaskVocabulary(vocabulary, n_logits)
+    sizes = DictionarySizes(boundaries, min(compared, boundaries))
+    figures = []
+    for each in languages:
+        documents = gather(each.id, folders or [], seed).documents()
+        _say(f"{each.id}: {boundaries:,} boundaries to mine, as many to ask at")
+        figures.append(measure_dictionary(each.id, documents, vocabulary, masks, sizes, seed))
+    print(json.dumps([figures_json(each) for each in figures]) if as_json else figures_markdown(figures))
 
 
 @contextmanager

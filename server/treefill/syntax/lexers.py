@@ -50,8 +50,8 @@ def grammar_with_lexers(
     return tables
 
 
-def _file_of(loaded: LoadedGrammar, folder: Path) -> Path | None:
-    """Where that very library's lexers are kept; None where the library is not to be found."""
+def library_digest(loaded: LoadedGrammar) -> str:
+    """The hash of the bytes of the library that a grammar is in; nothing where it is not to be found."""
     spec = find_spec(loaded.grammar.module_name)
     origin = Path(spec.origin) if spec and spec.origin else None
     digest = xxhash.xxh3_128()
@@ -60,8 +60,14 @@ def _file_of(loaded: LoadedGrammar, folder: Path) -> Path | None:
         for part in parts:
             digest.update(part.read_bytes())
     except OSError:
-        return None
-    return folder / f"{loaded.name}-{digest.hexdigest()}-{FORMAT}.lexers" if parts else None
+        return ""
+    return digest.hexdigest() if parts else ""
+
+
+def _file_of(loaded: LoadedGrammar, folder: Path) -> Path | None:
+    """Where that very library's lexers are kept; None where the library is not to be found."""
+    digest = library_digest(loaded)
+    return folder / f"{loaded.name}-{digest}-{FORMAT}.lexers" if digest else None
 
 
 def _libraries(origin: Path) -> list[Path]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from treefill.syntax.dictionary import MaskDictionary
     from treefill.syntax.vocabulary import MaskVocabulary
 
 MAX_BLANK_RUN = 160
@@ -88,7 +89,21 @@ class Matcher:
 
         The first one of a vocabulary takes what `prepare_masks` takes.
         """
-        words = vocabulary.fill_mask(self._acceptor, tables(self._loaded))
+        return self._narrowed(vocabulary.fill_mask(self._acceptor, tables(self._loaded)), vocabulary)
+
+    def known_mask(self, vocabulary: MaskVocabulary, dictionary: MaskDictionary) -> NDArray[np.uint32] | None:
+        """The same where the dictionary, which is of this grammar, knows it; None where not, or in a fence."""
+        if self._fence:
+            return None
+        words = dictionary.known(self._acceptor, lambda: self._acceptor.text)
+        return None if words is None else self._narrowed(words, vocabulary)
+
+    def kept_mask(self, vocabulary: MaskVocabulary, dictionary: MaskDictionary) -> NDArray[np.uint32]:
+        """The mask from the dictionary, which is of this grammar; made and kept where it does not know it."""
+        return self._narrowed(dictionary.fill(self._acceptor), vocabulary)
+
+    def _narrowed(self, words: NDArray[np.uint32], vocabulary: MaskVocabulary) -> NDArray[np.uint32]:
+        """Without what the grammar takes and a completion does not."""
         if self._fence:
             marker, is_over = self._fence.marker.encode(), self._code_of(b"") is None
             words = vocabulary.asked_again(

@@ -1,0 +1,286 @@
+"""Masks that were made before: found again by all that they depend on, and believed when they have proved right.
+
+The kernel keeps them (`kernels/syntax/mask_dictionary.h`). Here is what goes on beside it: which file an earlier
+process left them in, the thread that makes what is missing while the model computes, and the trust. A dictionary
+answers nothing until its first masks were compared with ones that were made without it; afterwards one hit in a hundred
+is, beside the way of a request. What is wrong is dropped; where that happens several times in a row the dictionary is
+left alone, and tokens are asked about one by one as if there were none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from treefill import __version__, _kernels
+from treefill.syntax.grammars import LoadedGrammar
+from treefill.syntax.lexers import library_digest
+from treefill.syntax.matcher import tables
+from treefill.syntax.vocabulary import MaskVocabulary, to_bools
+
+log = logging.getLogger(__name__)
+
+Words = NDArray[np.uint32]
+
+MAX_BYTES = 16 << 20
+"""Of one language's masks and keys in memory."""
+MAX_FILE_BYTES = 64 << 20
+"""Of one language's file."""
+N_TRIALS = 100
+"""So many masks are compared before the dictionary is believed."""
+SHARE_RECHECKED = 0.01
+"""Of the hits, compared once more."""
+N_WRONG = 3
+"""So many wrong ones in a row, and the dictionary is left alone."""
+MAX_WAITING = 16
+"""Places that the background is to look at; the newest come first, the oldest are forgotten."""
+N_ASKED_ALONE = 128
+"""Tokens of a mask that the acceptor is asked about one by one when it is compared."""
+NICE = 10
+"""How far the background stands back for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whether masks are believed, by how they have fared.
+
+    >>> Trust().noted(True).n_right
+    1
+    >>> Trust(n_right=100, n_wrong_in_row=2).noted(False).is_lost
+    True
+    """
+
+    n_right: int = 0
+    n_wrong: int = 0
+    n_wrong_in_row: int = 0
+    is_lost: bool = False
+
+    @property
+    def is_given(self) -> bool:
+        """True where the dictionary may answer."""
+        return self.n_right >= N_TRIALS and not self.is_lost
+
+    def noted(self, is_right: bool) -> Trust:
+        """After one more mask was compared."""
+        in_row = 0 if is_right else self.n_wrong_in_row + 1
+        return Trust(
+            self.n_right + is_right, self.n_wrong + (not is_right), in_row, self.is_lost or in_row >= N_WRONG
+        )
+
+
+class Background:
+    """One thread that works off what is wanted, the newest first; what waits too long is forgotten."""
+
+    def __init__(self, max_waiting: int = MAX_WAITING) -> None:
+        self._waiting: deque[Callable[[], None]] = deque(maxlen=max_waiting)
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_busy = False
+
+    def want(self, work: Callable[[], None]) -> None:
+        """Have it done some time."""
+        with self._changed:
+            self._waiting.append(work)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="treefill-masks", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> bool:
+        """Until nothing is left to do; False where that takes longer."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting and not self._is_busy, seconds)
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError, AttributeError):  # a thread of its own only on Linux
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        while True:
+            with self._changed:
+                self._is_busy = False
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: bool(self._waiting))
+                work = self._waiting.pop()
+                self._is_busy = True
+            try:
+                work()
+            except Exception as error:  # nobody waits for it, and nothing hangs on it
+                log.warning("A mask could not be made in the background (%s).", type(error).__name__)
+
+
+class MaskDictionary:
+    """One grammar's masks for one vocabulary. Any thread may use it."""
+
+    def __init__(
+        self,
+        loaded: LoadedGrammar,
+        vocabulary: MaskVocabulary,
+        background: Background,
+        folder: Path | None = None,
+        max_bytes: int = MAX_BYTES,
+        random: Random | None = None,
+    ) -> None:
+        """`folder` is where masks are kept from one process to the next; nowhere where it is None.
+
+        Raises `GrammarError` where the grammar cannot read the vocabulary.
+        """
+        self._grammar = tables(loaded)
+        self._vocabulary = vocabulary
+        self._background = background
+        self._random = random or Random()
+        self._lock = threading.Lock()
+        self._trust = Trust()
+        self._follower: _Follower | None = None
+        environment = _environment(loaded, vocabulary)
+        self._kernel = _kernels.MaskDictionary(environment, max_bytes, vocabulary.n_words)
+        name = f"{loaded.name}-{environment.hex()}.masks"
+        self._file = folder / name if folder is not None else None
+        self._read_file()
+
+    def known(self, acceptor: _kernels.Acceptor, text: Callable[[], bytes]) -> Words | None:
+        """The mask `[n_words]` of where the acceptor is, which has read `text`; None where it is not known.
+
+        It never makes one: what is missing is made in the background, as is what there is to compare.
+        """
+        trust = self._trust
+        if trust.is_lost:
+            return None
+        words = np.empty(self._vocabulary.n_words, np.uint32)
+        spelled = self._vocabulary.for_grammar(self._grammar)
+        outcome = acceptor.fill_mask(spelled, words, self._kernel, is_walked=False)
+        is_found = outcome == _kernels.MaskOutcome.DECIDED
+        if outcome == _kernels.MaskOutcome.GAVE_UP:
+            return None
+        if not is_found or not trust.is_given or self._random.random() < SHARE_RECHECKED:
+            read = text()
+            self._background.want(lambda: self._learn(read))
+        return words if is_found and trust.is_given else None
+
+    def fill(self, acceptor: _kernels.Acceptor) -> Words:
+        """The mask `[n_words]` of where the acceptor is, made where it is not known."""
+        words = np.empty(self._vocabulary.n_words, np.uint32)
+        kernel = None if self._trust.is_lost else self._kernel
+        acceptor.fill_mask(self._vocabulary.for_grammar(self._grammar), words, kernel)
+        return words
+
+    def compare(self, text: bytes) -> bool:
+        """Whether the mask after `text` is what it is without the dictionary; what is wrong is dropped, and told."""
+        spelled = self._vocabulary.for_grammar(self._grammar)
+        known, made = (np.empty(self._vocabulary.n_words, np.uint32) for _ in range(2))
+        with self._lock:
+            acceptor = self._at(text)
+            if acceptor.fill_mask(spelled, known, self._kernel) != _kernels.MaskOutcome.DECIDED:
+                return True
+            keys = acceptor.mask_keys
+            acceptor.fill_mask(spelled, made)
+            is_right = np.array_equal(known, made) and self._is_right_alone(acceptor, made)
+            self._trust = self._trust.noted(is_right)
+        if not is_right:
+            for key in keys:
+                self._kernel.evict(key)
+            names = ", ".join(self._kernel.hash(key).hex() for key in keys)
+            log.warning("A mask was wrong and is dropped (%s).", names)
+            if self._trust.is_lost:
+                log.warning("Masks are no longer looked up: %d in a row were wrong.", N_WRONG)
+        return is_right
+
+    def save(self) -> None:
+        """Keep what there is for the next process. Of what a user wrote nothing is in it."""
+        if self._file is None or not self._trust.is_given:
+            return
+        data = self._kernel.dump(MAX_FILE_BYTES)
+        new = None
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(
+                dir=self._file.parent, prefix=self._file.name, delete=False
+            ) as new:
+                new.write(data)
+            os.replace(new.name, self._file)
+            for older in self._file.parent.glob(f"{self._file.name.rpartition('-')[0]}-*.masks"):
+                if older != self._file:
+                    older.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("Masks are not kept for the next start (%s).", error.strerror)
+            if new is not None:
+                Path(new.name).unlink(missing_ok=True)
+
+    @property
+    def trust(self) -> Trust:
+        """How its masks have fared."""
+        return self._trust
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What was found where, and how much is kept."""
+        return self._kernel.counts
+
+    @property
+    def hashes(self) -> list[bytes]:
+        """Of the keys in memory, 16 bytes each."""
+        return self._kernel.hashes
+
+    def _read_file(self) -> None:
+        if self._file is None or not self._file.exists():
+            return
+        try:
+            self._kernel.open_file(str(self._file))
+        except RuntimeError as error:
+            log.info("The masks in %s are not used: %s.", self._file, error)
+
+    def _learn(self, text: bytes) -> None:
+        if not self._trust.is_lost:
+            self.compare(text)
+
+    def _is_right_alone(self, acceptor: _kernels.Acceptor, words: Words) -> bool:
+        """Whether the acceptor says the same of some of the tokens when asked about each alone."""
+        allowed = to_bools(words, len(self._vocabulary.spelled))
+        some = (self._random.randrange(len(allowed)) for _ in range(N_ASKED_ALONE))
+        return all(
+            acceptor.allows(self._vocabulary.spelled[token]) == allowed[token]
+            for token in some
+            if self._vocabulary.spelled[token]
+        )
+
+    def _at(self, text: bytes) -> _kernels.Acceptor:
+        """An acceptor that has read `text`."""
+        if self._follower is None:
+            self._follower = _Follower(self._grammar)
+        return self._follower.at(text)
+
+
+class _Follower:
+    """An acceptor of the background's own, which goes on from one text to the next where that begins with it."""
+
+    def __init__(self, grammar: _kernels.Grammar) -> None:
+        self._grammar = grammar
+        self._acceptor = _kernels.Acceptor(grammar)
+        self._read = b""
+
+    def at(self, text: bytes) -> _kernels.Acceptor:
+        if not text.startswith(self._read):
+            self._acceptor, self._read = _kernels.Acceptor(self._grammar), b""
+        if len(text) > len(self._read):
+            self._acceptor.accept(text[len(self._read) :])
+        self._read = text
+        return self._acceptor
+
+
+def _environment(loaded: LoadedGrammar, vocabulary: MaskVocabulary) -> bytes:
+    """What masks belong to besides their keys, as 16 bytes: engine, grammar, its policies and model, vocabulary."""
+    digest = xxhash.xxh3_128()
+    for part in (__version__, loaded.name, library_digest(loaded), repr(loaded.grammar)):
+        digest.update(f"{part}\0".encode())
+    digest.update(vocabulary.digest)
+    return digest.digest()

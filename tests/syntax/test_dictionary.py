@@ -1,0 +1,299 @@
+"""Masks that were made before: found again where they are the same, dropped where they are wrong."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+import xxhash
+from treefill import _kernels
+from treefill.syntax import dictionary as module
+from treefill.syntax.dictionary import Background, MaskDictionary, Trust
+from treefill.syntax.grammars import LoadedGrammar, load
+from treefill.syntax.languages import language_by_id
+from treefill.syntax.matcher import Matcher, matcher_at, tables
+from treefill.syntax.vocabulary import MaskVocabulary
+
+WORDS = [
+    b"x",
+    b"def",
+    b"if",
+    b" in",
+    b"for",
+    b"return",
+    b" (",
+    b"()",
+    b"):",
+    b"\n",
+    b"\n    ",
+    b"\n  ",
+    b"\t",
+    b" ",
+]
+MARKS = [bytes([byte]) for byte in range(256)] + [
+    b"==",
+    b"'''",
+    b"','",
+    b"]}",
+    b"{}",
+    b" {",
+    b'":',
+    b'"',
+    b"\r\n",
+]
+TEXTS = {
+    "python": "def f(a):\n    for b in a:\n        # c\n        if b == 'd':\n            return [b, {1: 'e'}]\nf(x)\n",
+    "cpp": "int f(int a) {\n  if (a) {\n    // b\n    return g(a, {1, 2});\n  }\n  return 0;\n}\n",
+    "json": '{"a": [1, {"b": "c"}, null], "d": {"e": [true, []]}}\n',
+}
+
+
+class Tokens:
+    """A vocabulary of bytes and a few words."""
+
+    def __init__(self, *more: bytes) -> None:
+        self.spelled = (*WORDS, *MARKS, *more)
+        self.n_tokens = len(self.spelled)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return self.spelled[token_id]
+
+
+VOCABULARY = MaskVocabulary(Tokens())
+
+
+def grammar_of(language: str) -> LoadedGrammar:
+    return load(language_by_id(language).grammars[0])
+
+
+def dictionary_of(language: str, folder: Path | None = None) -> MaskDictionary:
+    return MaskDictionary(grammar_of(language), VOCABULARY, Background(), folder, random=Random(1))
+
+
+def trusted(language: str, folder: Path | None = None) -> MaskDictionary:
+    """One that has proved right often enough."""
+    found = dictionary_of(language, folder)
+    prefixes = itertools.cycle(prefixes_of(TEXTS[language]))
+    while not found.trust.is_given:
+        assert found.compare(next(prefixes))
+    return found
+
+
+def prefixes_of(text: str) -> list[bytes]:
+    return [text.encode()[:end] for end in range(len(text.encode()))]
+
+
+def after(language: str, text: bytes) -> _kernels.Acceptor:
+    acceptor = _kernels.Acceptor(tables(grammar_of(language)))
+    acceptor.accept(text)
+    return acceptor
+
+
+def made_anew(language: str, text: bytes) -> list[int]:
+    """The mask without a dictionary."""
+    return VOCABULARY.fill_mask(after(language, text), tables(grammar_of(language))).tolist()
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_what_is_found_is_what_would_be_made(language: str) -> None:
+    found = trusted(language)
+    n_known = 0
+    for text in prefixes_of(TEXTS[language]):
+        words = found.known(after(language, text), lambda text=text: text)
+        n_known += words is not None
+        assert words is None or words.tolist() == made_anew(language, text)
+    assert n_known == len(prefixes_of(TEXTS[language]))
+
+
+def test_places_that_are_alike_share_a_mask() -> None:
+    found = dictionary_of("python")
+    found.fill(after("python", b"y = 1\nf(a, "))
+    n_before = found.counts["n_entries"]
+    found.fill(after("python", b"def g():\n    pass\n\nfor h in i:\n    pass\nother(b, "))
+    assert found.counts["n_entries"] == n_before
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "other"),
+    [
+        ("json", b'{"a": [', b'{"a": {'),
+        ("python", b"x = [1", b"x = (1"),
+        ("python", b"f(", b"'"),
+        ("cpp", b"int f() { g(a", b"int f() { g[a"),
+    ],
+)
+def test_places_that_differ_do_not(language: str, one: bytes, other: bytes) -> None:
+    found = dictionary_of(language)
+    masks = [found.fill(after(language, text)).tolist() for text in (one, other, one, other)]
+    assert masks[:2] == masks[2:] == [made_anew(language, one), made_anew(language, other)]
+    assert masks[0] != masks[1]
+
+
+def test_answers_nothing_before_it_has_proved_right() -> None:
+    found = dictionary_of("json")
+    text = b'{"a": '
+    found.fill(after("json", text))
+    assert found.known(after("json", text), lambda: text) is None
+
+
+def test_what_is_missing_is_made_in_the_background() -> None:
+    background = Background()
+    found = MaskDictionary(grammar_of("json"), VOCABULARY, background, random=Random(1))
+    text = b'{"a": '
+    assert found.known(after("json", text), lambda: text) is None
+    assert background.wait(10)
+    assert found.trust.n_right == 1
+    assert found.counts["n_entries"] > 0
+
+
+def test_a_wrong_mask_is_dropped_and_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = dictionary_of("json")
+    text = b"[1, "
+    found.fill(after("json", text))
+    monkeypatch.setattr(MaskDictionary, "_is_right_alone", lambda *_: False)
+    with caplog.at_level(logging.WARNING, module.__name__):
+        assert not found.compare(text)
+    assert found.counts["n_evicted"] == 2
+    assert "wrong and is dropped" in caplog.text
+    assert "[1, " not in caplog.text
+
+
+def test_is_left_alone_after_several_wrong_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = trusted("json")
+    monkeypatch.setattr(MaskDictionary, "_is_right_alone", lambda *_: False)
+    for text in (b"[", b"[1", b"[1,"):
+        found.compare(text)
+    assert found.trust.is_lost
+    assert found.known(after("json", b"["), lambda: b"[") is None
+    assert found.fill(after("json", b"[")).tolist() == made_anew("json", b"[")
+
+
+def test_one_right_one_between_keeps_the_trust() -> None:
+    trust = Trust()
+    for is_right in (False, False, True, False, False):
+        trust = trust.noted(is_right)
+    assert not trust.is_lost
+
+
+def test_kernel_and_library_agree_on_a_hash() -> None:
+    kernel = _kernels.MaskDictionary(b"environment", 1 << 20, 4)
+    for key in (b"", b"k", bytes(range(256)) * 4):
+        assert kernel.hash(key) == xxhash.xxh3_128_digest(b"environment" + key)
+
+
+def test_drops_the_least_recently_used() -> None:
+    found = MaskDictionary(grammar_of("python"), VOCABULARY, Background(), max_bytes=20_000)
+    for text in prefixes_of(TEXTS["python"]):
+        found.fill(after("python", text))
+    assert found.counts["n_dropped"] > 0
+    assert found.counts["n_bytes"] <= 20_000
+
+
+def test_the_next_process_has_what_this_one_made(tmp_path: Path) -> None:
+    trusted("json", tmp_path).save()
+    [file] = tmp_path.glob("json-*.masks")
+    assert file.stat().st_mode & 0o077 == 0
+    later = dictionary_of("json", tmp_path)
+    assert later.counts["n_in_file"] > 0
+    for text in prefixes_of(TEXTS["json"]):
+        assert later.fill(after("json", text)).tolist() == made_anew("json", text)
+    assert later.counts["n_read"] > 0
+
+
+def test_what_a_user_wrote_is_in_no_file(tmp_path: Path) -> None:
+    found = trusted("cpp", tmp_path)
+    secret = b'auto s = R"hunter2(a'
+    for end in range(len(secret)):
+        found.fill(after("cpp", secret[:end]))
+    found.save()
+    [file] = tmp_path.glob("cpp-*.masks")
+    assert b"hunter2" not in file.read_bytes()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_a_file_that_is_cut_short_is_no_file(tmp_path: Path, share: float) -> None:
+    trusted("json", tmp_path).save()
+    [file] = tmp_path.glob("json-*.masks")
+    file.write_bytes(file.read_bytes()[: int(share * file.stat().st_size)])
+    later = dictionary_of("json", tmp_path)
+    assert later.counts["n_in_file"] == 0
+    assert later.fill(after("json", b"[1")).tolist() == made_anew("json", b"[1")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_damaged_file_gives_no_wrong_mask(tmp_path: Path, seed: int) -> None:
+    trusted("json", tmp_path).save()
+    [file] = tmp_path.glob("json-*.masks")
+    damaged = bytearray(file.read_bytes())
+    random = Random(seed)
+    for _ in range(random.choice((1, 8, 200))):
+        damaged[random.randrange(len(damaged))] ^= 1 << random.randrange(8)
+    file.write_bytes(damaged)
+    later = dictionary_of("json", tmp_path)
+    for text in prefixes_of(TEXTS["json"]):
+        assert later.fill(after("json", text)).tolist() == made_anew("json", text)
+
+
+def test_a_file_that_is_cut_while_it_is_open_gives_no_wrong_mask(tmp_path: Path) -> None:
+    trusted("json", tmp_path).save()
+    [file] = tmp_path.glob("json-*.masks")
+    later = dictionary_of("json", tmp_path)
+    with file.open("r+b") as open_file:
+        open_file.truncate(200)
+    for text in prefixes_of(TEXTS["json"]):
+        assert later.fill(after("json", text)).tolist() == made_anew("json", text)
+    assert later.counts["n_damaged"] == 1
+
+
+def test_a_file_of_another_vocabulary_is_not_used(tmp_path: Path) -> None:
+    trusted("json", tmp_path).save()
+    [file] = tmp_path.glob("json-*.masks")
+    larger = MaskVocabulary(Tokens(b"another"))
+    other = MaskDictionary(grammar_of("json"), larger, Background(), tmp_path)
+    assert other.counts["n_in_file"] == 0
+    with pytest.raises(RuntimeError, match="another grammar"):
+        _kernels.MaskDictionary(b"other", 1 << 20, VOCABULARY.n_words).open_file(str(file))
+
+
+def test_where_nothing_can_be_written_nothing_is_lost(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    found = trusted("json", blocked / "folder")
+    found.save()
+    assert "not kept" in caplog.text
+    assert found.known(after("json", b"{"), lambda: b"{") is not None
+
+
+def test_a_matcher_has_the_same_mask_with_it() -> None:
+    text = "def f(a):\n    return a + "
+    found = trusted("python")
+    matcher = matcher_at(text, len(text), language_by_id("python"))
+    assert isinstance(matcher, Matcher)
+    plain = matcher.fill_mask(VOCABULARY).tolist()
+    assert matcher.kept_mask(VOCABULARY, found).tolist() == plain
+    known = matcher.known_mask(VOCABULARY, found)
+    assert known is not None
+    assert known.tolist() == plain
+
+
+def test_the_newest_work_is_done_first_and_the_oldest_forgotten() -> None:
+    done: list[int] = []
+    background = Background(max_waiting=2)
+    background._thread = background  # type: ignore[assignment]  # nobody works it off yet
+    for number in range(4):
+        background.want(lambda number=number: done.append(number))
+    while background._waiting:
+        background._waiting.pop()()
+    assert done == [3, 2]
+
+
+def test_masks_are_arrays_of_words() -> None:
+    assert trusted("json").fill(after("json", b"[")).dtype == np.uint32
