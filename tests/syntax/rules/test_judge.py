@@ -1,7 +1,7 @@
 """What trees are called in each language: a forbidden call, name and string is found, and what is allowed is not."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from treefill.syntax.grammars import load
 from treefill.syntax.languages import Language, language_by_id, languages
@@ -307,6 +307,7 @@ TEXTS = st.lists(
     st.lists(TEXTS, max_size=4),
     TEXTS,
 )
+@example("sql", "SELECT a, ", ["b"], ", c INTO d")
 def test_any_text_is_judged_and_what_is_taken_back_is_as_if_it_had_never_been(
     language_id: str, before: str, pieces: list[str], after: str
 ) -> None:

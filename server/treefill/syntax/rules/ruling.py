@@ -99,8 +99,8 @@ class Ruling:
             return found
         if rule := place.read_only:
             found_sql = writing(before + code + after, len(before), len(before) + len(code))
-            if found_sql:
-                return rule.breach(found_sql.what, found_sql.at - len(before))
+            if found_sql:  # it may stand right of the cursor, in the same statement
+                return rule.breach(found_sql.what, min(found_sql.at - len(before), len(code)))
         rules = place.rules_of_trees
         if not rules or not code:
             return None
