@@ -8,6 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from treefill.syntax.grammars import load
+from treefill.syntax.rules import kinds
 
 KEPT = {"TREEFILL_CACHE_DIR", "TREEFILL_MODEL_SOURCES"}
 """Where the real model lies and comes from is the caller's to say."""
@@ -34,7 +35,8 @@ def without_wheel(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def remove(module: str) -> None:
         monkeypatch.setitem(sys.modules, module, None)
-        for name in ("baseline", "check", "dialect", "matcher"):
+        for name in ("baseline", "check", "dialect", "matcher", "rules.kinds", "rules.ruling"):
             monkeypatch.setattr(f"treefill.syntax.{name}.load", load.__wrapped__)  # type: ignore[attr-defined]
+        kinds.kinds_in.cache_clear()
 
     return remove

@@ -6,6 +6,7 @@ import pytest
 from treefill.app import App
 from treefill.completion import Declined, Reason, complete
 from treefill.engine.api import CancelFlag
+from treefill.errors import BadRules
 from treefill.settings import load_settings
 from treefill.text import Document, read_document
 
@@ -41,3 +42,23 @@ def test_settings_reach_the_request() -> None:
     assert (request.max_lines, request.anchor_policy) == (3, "line")
     assert request.sampling.temperature == 0.5
     assert request.budgets.n_prefix_tokens == 7
+
+
+def test_rules_reach_the_request(tmp_path: Path) -> None:
+    """The user's own always, a workspace's where the user trusts it; bad ones are told, and nothing is suggested."""
+    mine, theirs = tmp_path / "mine.toml", tmp_path / "repo" / "treefill-rules.toml"
+    theirs.parent.mkdir()
+    mine.write_text('[[rule]]\nname = "mine"\nsql = "read-only"\n')
+    theirs.write_text('[[rule]]\nname = "theirs"\nsql = "read-only"\n')
+
+    def names(**settings: object) -> list[str]:
+        app = App(load_settings({"rules": str(mine), **settings}).settings)
+        document = Document(str(theirs.parent / "a.py"), "x", "python")
+        return [rule.name for rule in app.completion_request(document, 1, workspace_root=theirs.parent).rules]
+
+    assert names() == ["mine"]
+    assert names(trusted_workspaces=[str(tmp_path)]) == ["mine", "theirs"]
+    theirs.write_text("[[rule]]\nname = 1\n")
+    assert names() == ["mine"]
+    with pytest.raises(BadRules, match=r"treefill-rules.toml:2:8: expected a text of one line"):
+        names(trusted_workspaces=[str(tmp_path)])

@@ -27,6 +27,7 @@ def test_the_wheel_holds_what_the_package_reads(wheel: Path) -> None:
 
     for wanted in (
         "treefill/grammars/python/language.toml",
+        "treefill/grammars/python/templates.toml",
         "treefill/gpu/apply_mask.py",
         "treefill/models/manifest.toml",
         "treefill/_kernels.pyi",

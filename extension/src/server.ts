@@ -158,7 +158,8 @@ export class Server implements vscode.Disposable {
       { command: executable, args: ["-m", "treefill", "serve"], options: { cwd: this.host.folder, env } },
       {
         documentSelector: SCHEMES.map((scheme) => ({ scheme })),
-        initializationOptions: { statusNotifications: true },
+        // Nothing is started in a folder that nobody trusts, so what is open here is trusted.
+        initializationOptions: { statusNotifications: true, trustsWorkspace: true },
         outputChannel: this.host.log,
         errorHandler: {
           error: () => ({ action: ErrorAction.Continue, handled: true }),

@@ -116,8 +116,10 @@ def make_request(
     """A request with `options` as in `Settings.request_options`. Raises `BadInput` where they can't be."""
     from treefill.completion import Budgets, Check, CompletionRequest, Mode
     from treefill.engine.api import Sampling
+    from treefill.syntax.rules.read import rules_in_force
 
     s = settings_from(options)
+    rules = s.rules if s.rules != Path("") else None  # an empty text is no path
     return CompletionRequest(
         document=document,
         offset=offset,
@@ -136,6 +138,10 @@ def make_request(
         secret_patterns=(*s.secret_patterns, glob.escape(str(default_file().resolve()))),
         check=Check(s.syntax),
         grammars=tuple(sorted(s.grammars.items())),
+        schemas=tuple(s.schemas.items()),
+        rules=rules_in_force(rules, [Path(folder) for folder in s.trusted_workspaces], workspace_root),
+        templates=s.templates,
+        habits=s.habits,
     )
 
 
@@ -149,7 +155,9 @@ def make_service(
     `on_hang` is called when the model does not stop; without it the process ends.
     """
     from treefill.completion import prepare
+    from treefill.core.habit_file import HabitFile
     from treefill.core.service import Service
+    from treefill.statistics import state_folder
     from treefill.syntax.lexers import LEXERS
 
     LEXERS.folder = App(settings).store.grammars_dir
@@ -162,6 +170,7 @@ def make_service(
         unload_after_s=60 * settings.unload_after_minutes,
         on_hang=on_hang or (lambda: os._exit(70)),
         prepare=prepare if settings.syntax == "full" else lambda _language: None,
+        habit_file=HabitFile(state_folder(settings.state_dir)) if settings.keep_habits else None,
     )
 
 
@@ -201,6 +210,7 @@ def connection_for(
         settings.request_limit_s,
         settings.enabled,
         frozenset(settings.disabled_languages),
+        settings.habits,
         complaints,
         state_file(settings.state_dir) if settings.statistics else None,
     )

@@ -7,8 +7,10 @@ from treefill.commands.bench import bench_app
 from treefill.commands.complete import complete_command, explain_command
 from treefill.commands.doctor import doctor_command
 from treefill.commands.evaluate import eval_app
+from treefill.commands.generate import generate_command
 from treefill.commands.languages import languages_command
 from treefill.commands.model import model_app
+from treefill.commands.rules import rules_app
 from treefill.commands.serve import core_command, serve_command
 from treefill.commands.settings import settings_command
 from treefill.commands.stats import stats_command
@@ -26,7 +28,9 @@ cli.command("serve")(serve_command)
 cli.command("core", hidden=True)(core_command)
 cli.command("complete")(complete_command)
 cli.command("explain")(explain_command)
+cli.command("generate")(generate_command)
 cli.add_typer(syntax_app, name="syntax")
+cli.add_typer(rules_app, name="rules")
 cli.add_typer(model_app, name="model")
 cli.add_typer(eval_app, name="eval")
 cli.add_typer(bench_app, name="bench")

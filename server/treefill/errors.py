@@ -2,7 +2,9 @@
 
     TreefillError                  one clear sentence: what, where, and the remedy
     ├── BadInput                   the caller named a file, position, option or language that cannot be used
-    │   └── BadSetting             a setting has a value that it cannot have
+    │   ├── BadSetting             a setting has a value that it cannot have
+    │   ├── BadRules               a file of rules is not what it should be
+    │   └── SchemaError            a JSON Schema cannot be read or followed
     ├── ModelError                 something about a model
     │   ├── UnknownModel           no model of that name is in the manifest or the store
     │   ├── BrokenModel            a model's file is cut, altered or not what it says it is
@@ -38,6 +40,14 @@ class BadInput(TreefillError):
 
 class BadSetting(BadInput):
     """A setting has a value that it cannot have."""
+
+
+class BadRules(BadInput):
+    """A file of rules is not what it should be."""
+
+
+class SchemaError(BadInput):
+    """A JSON Schema cannot be read or followed."""
 
 
 class ModelError(TreefillError):

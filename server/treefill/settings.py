@@ -85,6 +85,31 @@ class Settings(BaseSettings):
     grammars: dict[str, str] = Field(
         {}, description='Which grammar a language with several is read with, as in {"sql": "postgres"}.'
     )
+    rules: Path | None = Field(
+        None, description="A file of rules that suggestions are held to (docs/rules.md); empty means none."
+    )
+    trusted_workspaces: list[str] = Field(
+        [],
+        description="Folders whose own rules, in treefill-rules.toml, are read; folders in them are trusted, too.",
+    )
+    schemas: dict[str, str] = Field(
+        {},
+        description="JSON Schemas in files of yours, by the names of the documents that they are for or by the address "
+        'that those have under $schema, as in {"package.json": "/home/me/schemas/package.json"}.',
+    )
+
+    templates: bool = Field(
+        True,
+        description="Offer what people write the same each time, as include guards, without asking the model.",
+    )
+    habits: bool = Field(
+        True,
+        description="Offer what you accepted five times in the same place, without asking the model.",
+    )
+    keep_habits: bool = Field(
+        False,
+        description="Keep habits in a file that only you can read; else they are forgotten with the session.",
+    )
 
     enabled: bool = Field(True, description="Whether anything is suggested at all.")
     disabled_languages: list[str] = Field(
@@ -132,7 +157,8 @@ class Settings(BaseSettings):
         description="Count suggestions, acceptances and times on this machine; only numbers, never text.",
     )
     state_dir: Path | None = Field(
-        None, description="Where statistics are kept; empty means the system's folder for programs' state."
+        None,
+        description="Where statistics and kept habits lie; empty means the system's folder for programs' state.",
     )
 
     @property
@@ -166,21 +192,22 @@ class Settings(BaseSettings):
 
 ENGINE_SETTINGS = (
     "model", "engine", "threads", "cache_dir", "n_context", "kv_cache_type", "kv_cache_mb", "kv_block_tokens",
-    "request_limit_s", "unload_after_minutes", "core_linger_s",
+    "request_limit_s", "unload_after_minutes", "core_linger_s", "keep_habits",
 )  # fmt: skip
 REQUEST_SETTINGS = (
     "mode", "max_new_tokens", "max_lines", "temperature", "top_k", "top_p", "seed",
     "n_prefix_tokens", "n_suffix_tokens", "n_neighbour_tokens", "anchor", "secret_patterns",
-    "syntax", "grammars",
+    "syntax", "grammars", "rules", "trusted_workspaces", "schemas", "templates", "habits",
 )  # fmt: skip
 PROTECTED_SETTINGS = (
-    "cache_dir", "model_sources", "runtime_dir", "state_dir", "secret_patterns",
+    "cache_dir", "model_sources", "runtime_dir", "state_dir", "secret_patterns", "rules", "trusted_workspaces",
+    "schemas", "keep_habits",
     "threads", "n_context", "kv_cache_type", "kv_cache_mb", "kv_block_tokens",
     "request_limit_s", "unload_after_minutes", "core_linger_s",
 )  # fmt: skip
-"""What names paths, keeps files private, or says how much of the machine is taken and for how long: with numbers of
-its own each workspace would have a core, and a model in memory, of its own. An editor mixes a workspace's settings
-with the user's, so these are taken from the user's own file, the environment and the command line alone."""
+"""What names paths, keeps files or texts private, or says how much of the machine is taken and for how long: with
+numbers of its own each workspace would have a core, and a model in memory, of its own. An editor mixes a workspace's
+settings with the user's, so these are taken from the user's own file, the environment and the command line alone."""
 _MODEL_PATH = re.compile(r"^[./~]|\\|(^|/)\.\.(/|$)|^[A-Za-z]:|\.(gguf|safetensors)$", re.IGNORECASE)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from treefill.commands.stats import stats_command
+from treefill.core.habit_file import HabitFile
 from treefill.errors import StatisticsError
 from treefill.statistics import StatisticsStore, state_file
 from treefill.statistics.latency import bucket_of
@@ -69,7 +70,22 @@ def test_forgetting_removes_the_file(counted: Path, capsys: pytest.CaptureFixtur
     assert f"{counted} is removed" in capsys.readouterr().out
 
     stats_command(forget=True, as_json=True)
-    assert json.loads(capsys.readouterr().out) == {"file": str(counted), "removed": False}
+    assert json.loads(capsys.readouterr().out) == {
+        "file": str(counted),
+        "removed": False,
+        "habits_removed": False,
+    }
+
+
+def test_forgetting_removes_habits_that_are_kept(counted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    habits = HabitFile(counted.parent)
+    habits.write([])
+    assert habits.path.exists()
+
+    stats_command(forget=True)
+
+    assert not habits.path.exists()
+    assert f"{habits.path} is removed" in capsys.readouterr().out
 
 
 def test_before_anything_was_counted(

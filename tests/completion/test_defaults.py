@@ -17,6 +17,7 @@ def test_a_requests_defaults_are_those_of_the_settings() -> None:
     assert request.max_new_tokens == SETTINGS.max_new_tokens
     assert request.max_lines == SETTINGS.max_lines
     assert request.anchor_policy == SETTINGS.anchor
+    assert (request.templates, request.habits) == (SETTINGS.templates, SETTINGS.habits)
     assert request.secret_patterns == tuple(SETTINGS.secret_patterns)
     assert request.sampling == Sampling(
         SETTINGS.temperature, SETTINGS.top_k, SETTINGS.top_p, seed=SETTINGS.seed

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from treefill.app import make_request
+from treefill.core.habit_file import HabitFile
 from treefill.core.messages import Answer, Ask, EngineState, Message, Open
 from treefill.core.peer import Peer
 from treefill.core.service import Service
@@ -95,6 +96,7 @@ class Room:
         engine: WaitingEngine | None = None,
         request_limit_s: float = LIMIT_S,
         unload_after_s: float = 3600,
+        habit_file: HabitFile | None = None,
     ) -> None:
         self.engine = engine or WaitingEngine()
         self.load_errors: list[Exception | None] = []
@@ -107,7 +109,13 @@ class Room:
         self.n_hangs = 0
         self.prepared: list[str] = []
         self.service = Service(
-            self._load, make_request, request_limit_s, unload_after_s, self._hang, self._prepare
+            self._load,
+            make_request,
+            request_limit_s,
+            unload_after_s,
+            self._hang,
+            self._prepare,
+            habit_file,
         )
 
     def _load(self, tell_share: Callable[[float], None]) -> Engine:

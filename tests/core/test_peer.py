@@ -11,6 +11,7 @@ from treefill.completion.recycle import Decoded
 from treefill.core import peer as peer_module
 from treefill.core.messages import (
     N_NEIGHBOURS,
+    Accepted,
     Answer,
     Ask,
     Cancel,
@@ -44,6 +45,7 @@ class Front:
     asked: list[Ask] = field(default_factory=list)
     cancelled: list[int] = field(default_factory=list)
     prepared: list[str] = field(default_factory=list)
+    learned: list[tuple[str, Accepted]] = field(default_factory=list)
     n_left: int = 0
 
     def __post_init__(self) -> None:
@@ -53,6 +55,7 @@ class Front:
             cancel=lambda _peer, ask_id: self.cancelled.append(ask_id),
             leave=lambda _peer: self._leave(),
             prepare=lambda language, _path: self.prepared.append(language),
+            learn=lambda snapshot, accepted: self.learned.append((snapshot.document().text, accepted)),
         )
 
     def _leave(self) -> None:
@@ -236,3 +239,15 @@ def test_two_fronts_know_nothing_of_each_other() -> None:
     assert other.text("a.py", 1) is None
     assert other.peer.memory("a.py") == Memory()
     assert other.peer.neighbours_for(ask(1, neighbours=("a.py",))) == ()
+
+
+def test_what_was_accepted_is_handed_on_with_the_document_as_it_is_then() -> None:
+    front = Front()
+    front.open("a.py", "x = 1", version=3)
+    accepted = Accepted("a.py", 3, 4, 5, None, {})
+
+    front.peer.handle(accepted)
+    front.peer.handle(Accepted("a.py", 2, 4, 5, None, {}))
+    front.peer.handle(Accepted("b.py", 3, 4, 5, None, {}))
+
+    assert front.learned == [("x = 1", accepted)]

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from treefill.core import wire
 from treefill.core.messages import (
+    Accepted,
     Answer,
     AnswerItem,
     Ask,
@@ -61,6 +62,7 @@ MESSAGES = {
         selected=st.none() | st.builds(Selected, NUMBER, NUMBER, TEXT),
     ),
     Cancel: st.builds(Cancel, NUMBER),
+    Accepted: st.builds(Accepted, TEXT, NUMBER, NUMBER, NUMBER, st.none() | TEXT, TABLE),
     OutOfStep: st.builds(OutOfStep, TEXT),
     Started: st.builds(Started, NUMBER, TEXT),
     Answer: st.builds(Answer, NUMBER, st.lists(ITEM, max_size=3).map(tuple), TEXT, TEXT, TABLE),

@@ -383,6 +383,22 @@ def test_what_was_typed_is_never_taken_back() -> None:
     assert (generation.text, generation.finish, generation.n_undone) == ("", Finish.DEAD_END, 0)
 
 
+def test_what_goes_on_from_what_was_typed_is_taken_back_and_that_is_spelled_again() -> None:
+    pieces = Pieces(b" ax", b" c")
+    script = {(): [pieces.id_of(b" ax"), pieces.id_of(b" c")], (pieces.id_of(b" c"),): [ord("d")]}
+
+    def wanted(ids: tuple[int, ...]) -> list[int]:
+        return script.get(ids[len(PROMPT) :], [END])
+
+    backend = ScriptedBackend(wanted, width=pieces.n_tokens, is_narrow=True)
+    guard = Rule(beginnings(b"axy", b"cd"), may_stop=lambda text: text == b"cd")
+    generation = on(backend, GenerateRequest(PROMPT, forced=b" ", guard=guard), pieces)
+
+    assert (generation.text, generation.finish) == ("cd", Finish.END)
+    assert (generation.n_undone, generation.n_new_tokens) == (1, 2)
+    assert generation.token_ids == (pieces.id_of(b" c"), ord("d"))
+
+
 def test_half_a_character_is_taken_back_as_a_half() -> None:
     """`é` and `è` begin with the same byte; after the other one nothing may come."""
     guard = only("aéb".encode(), "aèc".encode())

@@ -297,13 +297,15 @@ def test_an_editor_that_does_not_tell_its_settings_is_served_without(
 
 
 @pytest.mark.parametrize(
-    "name", ["cache_dir", "runtime_dir", "model_sources", "secret_patterns", "threads", "core_linger_s"]
+    "name",
+    ["cache_dir", "runtime_dir", "model_sources", "secret_patterns", "schemas", "threads", "core_linger_s"],
 )
 def test_an_editor_may_not_set_where_things_lie_or_what_is_secret(
     name: str, start: StartServer, tmp_path: Path
 ) -> None:
     value: Any = str(tmp_path / "evil") if name.endswith("dir") else ["hub"]
     value = 99 if name in ("threads", "core_linger_s") else value
+    value = {"*": str(tmp_path / "evil")} if name == "schemas" else value
     editor = start({"texts": [SIX_LINES]}, options={"treefill": {name: value, "max_lines": 3}})
     editor.wait_ready()
 

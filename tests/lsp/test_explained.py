@@ -38,6 +38,21 @@ def test_a_suggestion_is_told_from_its_prompt_to_its_filters() -> None:
     assert "- /w/.env: a secrets file" in page
 
 
+def test_a_template_is_told_by_its_name() -> None:
+    told = {
+        "source": "template",
+        "template": "main guard",
+        "raw_text": "x",
+        "steps": [["trim_end", "x ", "x"]],
+    }
+
+    page = as_markdown("a.py", told)
+
+    assert "where it came from: **template** (main guard)." in page
+    assert "## The text\n" in page
+    assert "model" not in page
+
+
 def test_what_the_grammar_found_is_told() -> None:
     finding = {
         "grammar": "python", "n_faults_before": 0, "n_faults_after": 1, "complaint": "')' has no place there",
@@ -139,3 +154,22 @@ def test_a_files_name_stays_in_its_line() -> None:
 
     assert page.startswith("# The last completion in my file #x.py\n")
     assert "- /w/a # b: outside\n" in page
+
+
+def test_what_the_rules_said_is_told() -> None:
+    rules = {
+        "rules": ["no eval", "snake\ncase"], "refused": ["The rule “no eval” is against a call of `eval`."],
+        "complaint": "", "cut": "", "note": "",
+    }  # fmt: skip
+
+    page = as_markdown("a.py", {**TOLD, "syntax": {**FINE, "rules": rules}})
+
+    assert "## Rules\n\nHeld to: no eval, snake case.\n\nRefused while the model wrote:\n\n- The rule" in page
+    cut = {**rules, "complaint": "The rule is against it.", "cut": "eval(x)", "note": "r is not read: why."}
+    page = as_markdown("a.py", {**TOLD, "syntax": {**FINE, "rules": cut}})
+    assert (
+        "Against the whole of it: The rule is against it.\n\n### cut off for a rule\n\n```\neval(x)\n```"
+        in page
+    )
+    assert "r is not read: why." in page
+    assert "## Rules" not in as_markdown("a.py", {**TOLD, "syntax": {**FINE, "rules": None}})

@@ -11,6 +11,7 @@ import pytest
 from treefill.core.link import Connection, LinkEvents
 from treefill.core.messages import (
     N_NEIGHBOURS,
+    Accepted,
     Answer,
     AnswerItem,
     Ask,
@@ -90,9 +91,7 @@ class Desk:
         self.told: list[str] = []
         self.links: list[FakeLink] = []
         self.front = Front(self.statuses.append, self.told.append, path_of)
-        self.peer = Peer(
-            lambda message: None, lambda *_: None, lambda *_: None, lambda *_: None, lambda *_: None
-        )
+        self.peer = Peer(lambda message: None, *(lambda *_: None for _ in range(5)))
         """What a core would have made of all that was sent."""
 
     @property
@@ -959,3 +958,88 @@ def test_positions_are_counted_in_characters_whatever_the_editor_counts(tmp_path
         assert (await desk.front.statistics.report())["total"]["accepted"] == 1
 
     at_a_desk(story)
+
+
+@pytest.mark.parametrize("statistics", ["statistics.sqlite", None])
+@pytest.mark.parametrize(
+    ("source", "text", "is_told"),
+    [
+        ("decoded", "1 + 2", True),
+        ("habit", "1 + 2", True),
+        ("template", "1 + 2", False),
+        ("decoded", "1", False),
+        ("decoded", "7 + 8", False),
+    ],
+    ids=["accepted", "a habit", "a template", "typed", "something else"],
+)
+def test_the_core_is_told_what_was_accepted_whole(
+    source: str, text: str, is_told: bool, statistics: str | None, tmp_path: Path
+) -> None:
+    async def story(desk: Desk) -> None:
+        file = tmp_path / statistics if statistics else None
+        await desk.connect(statistics_file=file, learns_habits=True)
+        task = await desk.ask()
+        desk.link.events.on_message(Answer(1, (AnswerItem(4, 4, "1 + 2", source),)))
+        await task
+        desk.type(text, 4, version=2)
+
+        told = [message for message in desk.link.sent if isinstance(message, Accepted)]
+        assert told == ([Accepted(URI, 2, 4, 9, None, {"mode": "auto"})] if is_told else [])
+        if is_told:
+            assert isinstance(desk.link.sent[-2], Edits), "the core has the text by then"
+
+    at_a_desk(story)
+
+
+def test_the_core_is_told_nothing_where_habits_are_switched_off() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.connect(learns_habits=False)
+        task = await desk.ask()
+        desk.link.answer(1)
+        await task
+        desk.type("1 + 2", 4)
+
+        assert not any(isinstance(message, Accepted) for message in desk.link.sent)
+
+    at_a_desk(story)
+
+
+def test_with_statistics_switched_off_nothing_is_counted_though_habits_are_learned() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.connect(learns_habits=True)
+        task = await desk.ask()
+        desk.link.answer(1)
+        await task
+        desk.type("1 + 2", 4)
+
+        report = await desk.front.statistics.report()
+        assert (report["since"], report["total"]["accepted"]) == (None, 0)
+
+    at_a_desk(story)
+
+
+def test_bad_rules_are_told_the_user_once() -> None:
+    async def story(desk: Desk) -> None:
+        for _ in range(2):
+            task = await desk.ask()
+            number = desk.link.asks[-1].id
+            bad = Answer(number, reason="bad-rules", sentence="r.toml:1:1: expected a name.")
+            desk.link.events.on_message(bad)
+            assert (await task).reason == "bad-rules"
+        assert desk.told == ["r.toml:1:1: expected a name."]
+
+    at_a_desk(story)
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_the_core_hears_of_the_trust_that_the_editor_tells(is_trusted: bool) -> None:
+    async def story(desk: Desk) -> None:
+        desk.front.workspace_folders = (Path("/w"),)
+        desk.front.trusts_workspace = is_trusted
+        await desk.connect(options={"mode": "auto", "trusted_workspaces": ["/mine"]})
+        await desk.ask()
+        assert desk.link.asks[-1].options["trusted_workspaces"] == (
+            ["/mine", "/w"] if is_trusted else ["/mine"]
+        )
+
+    at_a_desk(story, is_connected=False)

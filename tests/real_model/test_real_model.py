@@ -13,7 +13,12 @@ from treefill.app import App
 from treefill.completion import Declined, Suggestion, complete, plan_completion
 from treefill.completion.plan import Plan
 from treefill.engine.api import CancelFlag, Engine, Finish, GenerateRequest
+from treefill.generation import DocumentRequest, Masks, write
+from treefill.generation.masks import MaskTokens
+from treefill.generation.validity import complaint_of
 from treefill.settings import load_settings
+from treefill.syntax.languages import language_by_id
+from treefill.syntax.schema import schema_of
 from treefill.text import Document
 
 pytestmark = pytest.mark.real_model
@@ -209,3 +214,42 @@ def test_a_model_without_fim_tokens_completes_from_what_stands_before(app: App) 
     assert not any(part.name.startswith("<") for part in result.explanation.parts)
     assert isinstance(result, Suggestion), result
     assert result.text.startswith("a - b")
+
+
+DDL = "CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR(80) NOT NULL, born DATE);"
+COLUMNS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["name", "type"],
+        "properties": {"name": {"type": "string"}, "type": {"enum": ["integer", "text", "date"]}},
+    },
+}
+
+
+def test_a_document_is_whole_and_as_its_schema_says_and_masks_change_no_token(engine: Engine) -> None:
+    """Every type is one that the schema has, where the request has others."""
+    wish = f"The columns of this table, with their names and types:\n{DDL}"
+    request = DocumentRequest(wish, language_by_id("json"), schema_of(COLUMNS, "columns"), max_new_tokens=200)
+    check = write(request, engine, CancelFlag())
+    columns = json.loads(check.text)
+    each = write(replace(request, masks=Masks.EACH), engine, CancelFlag(), MaskTokens.of(engine.vocabulary))
+
+    assert columns
+    assert all([*column] == ["name", "type"] for column in columns)
+    assert {column["type"] for column in columns} <= {"integer", "text", "date"}
+    assert check.generation.finish in (Finish.STOPPED, Finish.END)
+    assert each.generation.token_ids == check.generation.token_ids
+    assert each.generation.n_masked > 0
+
+
+@pytest.mark.parametrize("language", ["xml", "python", "yaml"])
+def test_a_document_that_the_limit_cuts_is_whole_all_the_same(engine: Engine, language: str) -> None:
+    """At each of these limits the model is somewhere else in the document."""
+    for n_tokens in (20, 33, 42):
+        request = DocumentRequest(DDL, language_by_id(language), max_new_tokens=n_tokens)
+        written = write(request, engine, CancelFlag())
+
+        assert complaint_of(written.text, request.language) == ""
+        assert written.generation.n_new_tokens <= n_tokens

@@ -230,6 +230,25 @@ def test_what_is_no_name_of_a_language_is_not_stored(language: str, counted: str
     assert {key[1] for key, _ in desk.counted} == {counted}
 
 
+@pytest.mark.parametrize("source", ["template", "habit"])
+def test_what_no_model_was_asked_for_is_counted_apart(source: str) -> None:
+    desk = Desk("x = \n")
+    desk.offer(4, "1 + 2", source, ms=2)
+    desk.edit(4, 4, "1")
+    desk.offer(5, " + 2", "typed through", ms=1)
+    desk.edit(5, 5, " + 2")
+    desk.offer(9, " + 3")
+
+    nothing = {"offered": 0, "accepted": 0}
+    assert desk.report["without_model"] == {
+        "template": nothing, "habit": nothing, source: {"offered": 1, "accepted": 1},
+    }  # fmt: skip
+    assert {way: times["n"] for way, times in desk.report["latency_ms"].items()} == {
+        "at_once": 1, "reused": 1, "decoded": 1,
+    }  # fmt: skip
+    assert desk.report["total"]["accepted"] == 1
+
+
 def test_nothing_at_all_is_a_report_too() -> None:
     nothing = {"p50": None, "p95": None, "p99": None, "n": 0}
 
@@ -241,7 +260,10 @@ def test_nothing_at_all_is_a_report_too() -> None:
             "offered": 0, "accepted": 0, "partly_accepted": 0, "characters_accepted": 0,
             "characters_offered": 0,
         },
-        "latency_ms": {"decoded": nothing, "reused": nothing},
+        "latency_ms": {"decoded": nothing, "reused": nothing, "at_once": nothing},
+        "without_model": {
+            "template": {"offered": 0, "accepted": 0}, "habit": {"offered": 0, "accepted": 0},
+        },
         "cache": {"reused_tokens": 0, "evaluated_tokens": 0, "decoded_tokens": 0},
         "syntax": NO_SYNTAX,
         "declined": {},

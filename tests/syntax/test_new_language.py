@@ -9,6 +9,7 @@ from treefill.syntax.check import check
 from treefill.syntax.grammars import load
 from treefill.syntax.languages import Language, grammars_folder, languages
 from treefill.syntax.matcher import Matcher, matcher_at
+from treefill.syntax.templates import read_templates
 
 GUIDE = Path(str(grammars_folder())).parent / "CONTRIBUTING.md"
 
@@ -72,3 +73,13 @@ def test_step_three_is_a_corpus_that_holds(language: Language) -> None:
 def test_no_code_of_ours_knows_it() -> None:
     source = Path(str(grammars_folder())).parent / "server"
     assert not any("pip-requirements" in path.read_text("utf-8") for path in source.rglob("*.py"))
+
+
+def test_its_template_can_be_read(language: Language, tmp_path: Path) -> None:
+    (tmp_path / language.folder / "templates.toml").write_text(block("What people write"), "utf-8")
+
+    (template,) = read_templates(tmp_path, language.folder)
+
+    assert template.text == "--no-index"
+    assert template.typed.match("--no-in")
+    assert template.absent is not None

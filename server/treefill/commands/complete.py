@@ -14,7 +14,15 @@ from rich.text import Text
 
 from treefill.app import App
 from treefill.commands.options import AsJson, CacheDir, EngineOption, ModelOption, offset_of, open_app
-from treefill.completion import Anchor, Declined, Suggestion, SyntaxFinding, complete, complete_many
+from treefill.completion import (
+    Anchor,
+    Declined,
+    Suggestion,
+    SyntaxFinding,
+    begin_at_once,
+    complete,
+    complete_many,
+)
 from treefill.engine.api import CancelFlag, Engine, Generation
 from treefill.errors import BadInput
 from treefill.syntax.languages import language_of
@@ -76,7 +84,8 @@ class Answered:
     document: Document
     answers: Sequence[Answer]
     """The first, and further candidates."""
-    engine: Engine
+    engine: Engine | None
+    """None where none was needed."""
 
 
 Show = Callable[[Answered, bool], None]
@@ -167,7 +176,7 @@ def completion_json(answered: Answered) -> dict[str, Any]:
         "n_forced": generation.n_forced if generation else 0,
         "ttft_ms": round(generation.ttft_ms, 1) if generation else 0.0,
         "total_ms": round(generation.total_ms, 1) if generation else 0.0,
-        "model": answered.engine.model,
+        "model": answered.engine.model if answered.engine else None,
     }
     others = [answer for answer in answered.answers[1:] if isinstance(answer, Suggestion)]
     if others:
@@ -188,6 +197,7 @@ def explanation_json(answer: Answer) -> dict[str, Any]:
                 {"name": part.name, "n_tokens": part.n_tokens, "text": part.text}
                 for part in explanation.parts
             ],
+            "template": explanation.template,
             "forced": explanation.forced,
             "refused_files": [{"path": r.path, "reason": r.reason} for r in explanation.refusals],
             "raw_text": explanation.raw_text,
@@ -214,6 +224,10 @@ def _answer(app: App, asked: Asked) -> Answered:
         n_candidates=asked.n_candidates,
         reuse=asked.reuse,
     )
+    at_once = begin_at_once(request, has_model=True) if asked.n_candidates == 1 else None
+    suggestion = at_once.settle() if at_once else None
+    if suggestion is not None:
+        return Answered(document, (suggestion,), None)
     if sys.stderr.isatty():  # importing torch takes seconds
         print("Loading the model …", file=sys.stderr)
     engine = app.open_engine()
@@ -241,10 +255,11 @@ def _place(document: Document, offset: int) -> dict[str, int]:
     return {"line": line, "column": column}
 
 
-def _print_explanation(console: Console, answer: Answer, engine: Engine) -> None:
+def _print_explanation(console: Console, answer: Answer, engine: Engine | None) -> None:
     explanation, generation = answer.explanation, answer.generation
     if isinstance(answer, Suggestion):
-        console.print(Text("Suggested", "bold green"), Text(answer.text), sep="\n")
+        name = f", {explanation.template}" if explanation.template else ""
+        console.print(Text(f"Suggested ({answer.source}{name})", "bold green"), Text(answer.text), sep="\n")
     else:
         console.print(Text(f"Nothing suggested ({answer.reason}): ", "bold yellow") + Text(answer.sentence))
     if explanation.parts:
@@ -262,10 +277,11 @@ def _print_explanation(console: Console, answer: Answer, engine: Engine) -> None
     for refusal in explanation.refusals:
         console.print(Text(f"Left out {refusal.path}: {refusal.reason}"))
     if explanation.steps:
-        table = Table(
-            "filter", "before", "after", title="What the model wrote, cleaned up", title_justify="left"
+        title = "The template" if explanation.template else "What the model wrote, cleaned up"
+        table = Table("filter", "before", "after", title=title, title_justify="left")
+        table.add_row(
+            Text("template" if explanation.template else "model"), "", Text(repr(explanation.raw_text))
         )
-        table.add_row(Text("model"), "", Text(repr(explanation.raw_text)))
         for step in explanation.steps:
             changed = step.before != step.after
             table.add_row(
@@ -276,9 +292,13 @@ def _print_explanation(console: Console, answer: Answer, engine: Engine) -> None
         console.print(table)
     if explanation.syntax is not None:
         console.print(Text(_syntax(explanation.syntax)))
+        if explanation.syntax.schema:
+            console.print(Text(explanation.syntax.schema))
+        for line in _rules(explanation.syntax):
+            console.print(Text(line))
     for line in _guard(generation, explanation.syntax):
         console.print(Text(line))
-    if generation is not None:
+    if generation is not None and engine is not None:
         console.print(Text(_figures(generation, engine)))
     if explanation.timings_ms:
         console.print(Text(" · ".join(f"{name} {ms:.1f} ms" for name, ms in explanation.timings_ms)))
@@ -292,6 +312,22 @@ def _syntax(finding: SyntaxFinding) -> str:
     wrong = f" ({finding.complaint})" if finding.complaint else ""
     note = f". {finding.note}" if finding.note else ""
     return f"Syntax, grammar {finding.grammar}: {faults}{cut}{wrong}{note}"
+
+
+def _rules(finding: SyntaxFinding) -> Iterator[str]:
+    """What the rules had to say; nothing where none holds there."""
+    rules = finding.rules
+    if rules is None:
+        return
+    if rules.rules:
+        yield f"Held to the rules: {', '.join(rules.rules)}"
+    yield from (f"Refused while the model wrote: {sentence}" for sentence in rules.refused)
+    if rules.complaint:
+        yield f"Against the whole of it: {rules.complaint}" + (
+            f" Cut off {rules.cut!r}." if rules.cut else ""
+        )
+    if rules.note:
+        yield rules.note
 
 
 def _guard(generation: Generation | None, finding: SyntaxFinding | None) -> Iterator[str]:

@@ -9,23 +9,24 @@ from rich.table import Table
 from rich.text import Text
 
 from treefill.commands.options import AsJson
+from treefill.core.habit_file import HabitFile
 from treefill.settings import load_settings
-from treefill.statistics import StatisticsStore, report_on, state_file
+from treefill.statistics import StatisticsStore, report_on, state_file, state_folder
 
 N_DAYS_SHOWN = 14
 
 
 def stats_command(
     as_json: AsJson = False,
-    forget: Annotated[bool, typer.Option("--forget", help="Delete all numbers.")] = False,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Delete all numbers, and habits that are kept.")
+    ] = False,
 ) -> None:
     """Show how many suggestions were offered, accepted and kept, and how long they took. Only this machine knows."""
     settings = load_settings().settings
     store = StatisticsStore(state_file(settings.state_dir))
     if forget:
-        was_there = store.forget()
-        sentence = f"{store.path} is removed" if was_there else f"There was nothing in {store.path}"
-        print(json.dumps({"file": str(store.path), "removed": was_there}) if as_json else sentence)
+        _forget(store, HabitFile(state_folder(settings.state_dir)), as_json)
         return
     report = report_on(store.read().items())
     if as_json:
@@ -39,6 +40,16 @@ def stats_command(
     if not settings.statistics:
         console.print(Text("Nothing is counted at present: the setting statistics is false."))
     console.print(Text(f"Only numbers, in {store.path}; --forget removes them.", "dim"))
+
+
+def _forget(store: StatisticsStore, habits: HabitFile, as_json: bool) -> None:
+    was_there, had_habits = store.forget(), habits.remove()
+    if as_json:
+        print(json.dumps({"file": str(store.path), "removed": was_there, "habits_removed": had_habits}))
+        return
+    print(f"{store.path} is removed" if was_there else f"There was nothing in {store.path}")
+    if had_habits:
+        print(f"{habits.path} is removed")
 
 
 def _print(console: Console, report: dict[str, Any]) -> None:
@@ -95,9 +106,18 @@ def _lines(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("Kept", f"{_percent(report['kept_share'])} of accepted characters, a minute later"),
         ("Decoded answers", _times(latency["decoded"])),
         ("Reused answers", _times(latency["reused"])),
+        ("Answers without the model", _times(latency["at_once"])),
+        ("Of these, accepted", _without_model(report["without_model"])),
         ("Tokens", f"{reused} of {n_prompt:,} prompt tokens reused, {cache['decoded_tokens']:,} decoded"),
         ("Answered with nothing", declined or "never"),
     ]
+
+
+def _without_model(sources: dict[str, dict[str, int]]) -> str:
+    told = {"template": "templates", "habit": "habits"}
+    return ", ".join(
+        f"{each['accepted']:,} of {each['offered']:,} {told[name]}" for name, each in sources.items()
+    )
 
 
 def _times(times: dict[str, Any]) -> str:

@@ -4,9 +4,11 @@
 lives here.
 """
 
+from treefill.completion.at_once import AtOnce, begin_at_once
 from treefill.completion.complete import carry_out, complete, complete_many, complete_next
 from treefill.completion.fim import LAYOUTS, FimLayout, choose_layout, nearest_missing
 from treefill.completion.guard import prepare
+from treefill.completion.habits import Habits, learn
 from treefill.completion.plan import Plan, plan_completion
 from treefill.completion.prompt import POLICIES, Prompt, build_prompt, choose_anchor
 from treefill.completion.recycle import Memory
@@ -22,6 +24,7 @@ from treefill.completion.request import (
     PromptPart,
     Reason,
     Refusal,
+    RuleFinding,
     Suggestion,
     SyntaxFinding,
 )
@@ -30,6 +33,7 @@ __all__ = [
     "LAYOUTS",
     "POLICIES",
     "Anchor",
+    "AtOnce",
     "Budgets",
     "Check",
     "CompletionRequest",
@@ -37,6 +41,7 @@ __all__ = [
     "Explanation",
     "FilterStep",
     "FimLayout",
+    "Habits",
     "Memory",
     "Mode",
     "Plan",
@@ -44,8 +49,10 @@ __all__ = [
     "PromptPart",
     "Reason",
     "Refusal",
+    "RuleFinding",
     "Suggestion",
     "SyntaxFinding",
+    "begin_at_once",
     "build_prompt",
     "carry_out",
     "choose_anchor",
@@ -53,6 +60,7 @@ __all__ = [
     "complete",
     "complete_many",
     "complete_next",
+    "learn",
     "nearest_missing",
     "plan_completion",
     "prepare",

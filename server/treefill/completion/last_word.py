@@ -1,26 +1,37 @@
-"""The last word on what is to be suggested: with it in place, the document must parse as well as before.
+"""The last word on what is to be suggested: with it in place, the document must parse as well as before, and nothing in
+it may be against the user's rules.
 
-A text that brings new faults is cut back to the longest part that brings none, at the end of a line or a word; where
-nothing is left, nothing is suggested. What can't be checked is suggested as
-it is: an unknown language, a file that the parser must not see, no time. Parsers and their rules are `syntax`'s.
+A text that brings new faults is cut back to the longest part that brings none, at the end of a line or a word, and one
+that is against a rule to the lines before; where nothing is left, nothing is suggested. What can't be checked by the
+grammar is suggested as it is: an unknown language, a file that the parser must not see, no time. What can't be judged
+by a rule is not suggested: a rule is the user's will. Parsers and rules are `syntax`'s.
 """
+
+from __future__ import annotations
 
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from treefill.completion.context import texts_in
 from treefill.completion.notebook import code_of
 from treefill.completion.postprocess import Drop, Item
-from treefill.completion.request import Check, CompletionRequest, Reason, SyntaxFinding
+from treefill.completion.request import Check, CompletionRequest, Reason, RuleFinding, SyntaxFinding
 from treefill.completion.scan import BEFORE_TEXT, scan
 from treefill.completion.situation import Situation
 from treefill.completion.stop import MayEnd, anywhere
 from treefill.syntax.baseline import Baseline, Verdict
 
+if TYPE_CHECKING:
+    from treefill.syntax.rules import Breach
+    from treefill.syntax.rules.ruling import Ruling
+
 log = logging.getLogger(__name__)
+
+NOT_WANTED = "The grammar was not to be asked."
 
 MAX_LINE_CUTS = 16
 MAX_WORD_CUTS = 24
@@ -33,45 +44,126 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 def last_word(
     item: Item, request: CompletionRequest, situation: Situation, may_end: MayEnd = anywhere
 ) -> tuple[Item | Drop, SyntaxFinding | None]:
-    """The item, what is left of it, or why it is dropped; and what the grammar found."""
-    if request.check is Check.OFF:
-        return item, None
+    """The item, what is left of it, or why it is dropped; and what the grammar and the rules found."""
+    grammar = _Grammar.of(request, situation)
     try:
-        return _checked(item, request, situation, may_end)
-    except Exception as error:  # a completion does not fail because its check does
-        log.warning("The check of syntax failed (%s).", type(error).__name__)  # its text may quote the user's
-        sentence = f"The check failed ({type(error).__name__})."
-        return item, SyntaxFinding(unchecked=sentence)
+        ruling = _ruling(request, situation)
+        if ruling is None and request.check is Check.OFF:
+            return item, None
+        return _judged(item, situation, may_end, grammar, ruling)
+    except (
+        Exception
+    ) as error:  # a completion fails for no check of syntax; but a rule that can't be judged is kept
+        log.warning(
+            "The rules could not be judged (%s).", type(error).__name__
+        )  # its text may quote the user's
+        sentence = f"The rules could not be judged ({type(error).__name__})."
+        return Drop(Reason.RULE, sentence), replace(grammar.finding, rules=RuleFinding(complaint=sentence))
 
 
-def _checked(
-    item: Item, request: CompletionRequest, situation: Situation, may_end: MayEnd
+def _judged(
+    item: Item, situation: Situation, may_end: MayEnd, grammar: _Grammar, ruling: Ruling | None
 ) -> tuple[Item | Drop, SyntaxFinding]:
-    document, offset, language = request.document, request.offset, situation.language
-    others = texts_in(language, request)
-    baseline = Baseline.of(code_of(document), offset, language, document.path, dict(request.grammars), others)
-    if isinstance(baseline, str):
-        return item, SyntaxFinding(unchecked=baseline)
-    finding = SyntaxFinding(baseline.grammar.name, baseline.n_faults, note=baseline.grammar.note)
-    whole = _verdict(baseline, item, offset)
-    if whole.unknown:
-        return item, replace(finding, unchecked=whole.unknown)
-    finding = replace(finding, n_faults_after=whole.n_faults, complaint=whole.complaint)
-    if not whole.complaint:
+    whole = grammar.verdict(item)
+    breach = ruling.breach(item.n_replaced, item.text) if ruling else None
+    finding = grammar.finding_of(whole)
+    if ruling:
+        names = tuple(rule.name for rule in ruling.place.rules)
+        rules = RuleFinding(names, complaint=breach.sentence if breach else "")
+        finding = replace(finding, rules=rules)
+    if not whole.complaint and not breach:
         return item, finding
     for shorter in _likeliest(list(_cuts(item, situation)), may_end):
-        verdict = _verdict(baseline, shorter, offset)
-        if verdict.unknown:
+        if breach and not (_is_before(breach, shorter, item) and may_end(shorter.text)):
+            continue
+        verdict = grammar.verdict(shorter)
+        if verdict.unknown and not whole.unknown:
             break
-        if not verdict.complaint:
-            cut = item.text[len(shorter.text) :]
-            return shorter, replace(finding, n_faults_after=verdict.n_faults, cut=cut)
-    sentence = f"What the model wrote is not valid {baseline.language.id} here: {whole.complaint}."
+        if verdict.complaint or (ruling and ruling.breach(shorter.n_replaced, shorter.text)):
+            continue
+        cut = item.text[len(shorter.text) :]
+        if breach and finding.rules:
+            finding = replace(finding, rules=replace(finding.rules, cut=cut))
+        return shorter, replace(
+            finding, n_faults_after=verdict.n_faults, cut=cut if whole.complaint else finding.cut
+        )
+    if breach:
+        return Drop(Reason.RULE, breach.sentence), finding
+    sentence = f"What the model wrote is not valid {grammar.language_id} here: {whole.complaint}."
     return Drop(Reason.INVALID, sentence), finding
 
 
-def _verdict(baseline: Baseline, item: Item, offset: int) -> Verdict:
-    return baseline.verdict(offset, offset + item.n_replaced, item.text)
+def _is_before(breach: Breach, shorter: Item, item: Item) -> bool:
+    """Whether whole lines are left, without the one that is against a rule: half of it would say something else."""
+    rest = item.text[len(shorter.text) :].lstrip(" \t")
+    return len(shorter.text) <= breach.at and rest.startswith(("\r", "\n"))
+
+
+def _ruling(request: CompletionRequest, situation: Situation) -> Ruling | None:
+    """What judges by the rules that hold at the cursor; None where none do."""
+    if not request.rules.each:
+        return None
+    from treefill.syntax.rules.ruling import Place, Ruling
+
+    document = request.document
+    place = Place.of(code_of(document), request.offset, situation.language, request.rules)
+    if not place.rules:
+        return None
+    others = texts_in(situation.language, request)
+    return Ruling(place, document.path, dict(request.grammars), others)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grammar:
+    """What the grammar says at the cursor, or why it says nothing. It never fails."""
+
+    offset: int
+    baseline: Baseline | None
+    silence: str = ""
+
+    @classmethod
+    def of(cls, request: CompletionRequest, situation: Situation) -> _Grammar:
+        if request.check is Check.OFF:
+            return cls(request.offset, None, NOT_WANTED)
+        document, offset, language = request.document, request.offset, situation.language
+        try:
+            others = texts_in(language, request)
+            dialects = dict(request.grammars)
+            found = Baseline.of(code_of(document), offset, language, document.path, dialects, others)
+        except Exception as error:  # a completion does not fail because its check does
+            return cls(offset, None, _failure(error))
+        return cls(offset, None, found) if isinstance(found, str) else cls(offset, found)
+
+    @property
+    def language_id(self) -> str:
+        return self.baseline.language.id if self.baseline else ""
+
+    @property
+    def finding(self) -> SyntaxFinding:
+        """Of the document as it is."""
+        base = self.baseline
+        if base is None:
+            return SyntaxFinding(unchecked=self.silence)
+        return SyntaxFinding(base.grammar.name, base.n_faults, note=base.grammar.note)
+
+    def verdict(self, item: Item) -> Verdict:
+        if self.baseline is None:
+            return Verdict(unknown=self.silence)
+        try:
+            return self.baseline.verdict(self.offset, self.offset + item.n_replaced, item.text)
+        except Exception as error:
+            return Verdict(unknown=_failure(error))
+
+    def finding_of(self, verdict: Verdict) -> SyntaxFinding:
+        """With the item in place."""
+        if verdict.unknown:
+            return replace(self.finding, unchecked=verdict.unknown)
+        return replace(self.finding, n_faults_after=verdict.n_faults, complaint=verdict.complaint)
+
+
+def _failure(error: Exception) -> str:
+    log.warning("The check of syntax failed (%s).", type(error).__name__)  # its text may quote the user's
+    return f"The check failed ({type(error).__name__})."
 
 
 def _likeliest(cuts: list[Item], may_end: MayEnd) -> list[Item]:

@@ -1,6 +1,7 @@
 """Everything that is decided before the model is asked. All of it is pure.
 
-Look around, hold back what is not worth asking, choose the mode, the anchor, the neighbours and the prompt.
+Look around, hold back what is not worth asking, choose the mode (`survey`); then the anchor, the neighbours and the
+prompt (`plan_at`).
 """
 
 import math
@@ -62,10 +63,21 @@ class Plan:
         return max(0.0, self.deadline_s - time.perf_counter())
 
 
-def plan_completion(
-    request: CompletionRequest, vocabulary: Vocabulary, n_context: int, previous_anchor: Anchor | None = None
-) -> Plan | Declined:
-    """Decide what the model is asked; nothing is decoded. The request's time runs from here."""
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is known of the place before anything is asked for it, and without a model."""
+
+    request: CompletionRequest
+    """In the language of the place."""
+    situation: Situation
+    mode: Mode
+    deadline_s: float
+    """By the clock of `time.perf_counter`."""
+    timings_ms: tuple[tuple[str, float], ...]
+
+
+def survey(request: CompletionRequest) -> Survey | Declined:
+    """Look around, or say why nothing is suggested there. The request's time runs from here."""
     watch = Stopwatch()
     deadline_s = time.perf_counter() + request.time_limit_s
     request = _in_its_language(_before_line_ending(request))
@@ -82,7 +94,22 @@ def plan_completion(
         return Declined(*held_back)
     mode = choose_mode(request.mode, situation)
     watch.lap("look around")
+    return Survey(request, situation, mode, deadline_s, watch.timings_ms)
 
+
+def plan_completion(
+    request: CompletionRequest, vocabulary: Vocabulary, n_context: int, previous_anchor: Anchor | None = None
+) -> Plan | Declined:
+    """Decide what the model is asked; nothing is decoded."""
+    found = survey(request)
+    return found if isinstance(found, Declined) else plan_at(found, vocabulary, n_context, previous_anchor)
+
+
+def plan_at(
+    found: Survey, vocabulary: Vocabulary, n_context: int, previous_anchor: Anchor | None = None
+) -> Plan | Declined:
+    """The same for a place that was looked around already."""
+    request, document, watch = found.request, found.request.document, Stopwatch(found.timings_ms)
     anchor = choose_anchor(document, request.offset, previous_anchor, request.anchor_policy)
     budgets = _budgets(request, anchor, vocabulary, n_context)
     neighbours, refusals = gather_neighbours(request, vocabulary, budgets.n_neighbour_tokens)
@@ -94,8 +121,8 @@ def plan_completion(
 
     plan = Plan(
         request,
-        situation,
-        mode,
+        found.situation,
+        found.mode,
         layout,
         anchor,
         budgets,
@@ -103,7 +130,7 @@ def plan_completion(
         neighbours,
         refusals,
         watch.timings_ms,
-        deadline_s=deadline_s,
+        deadline_s=found.deadline_s,
     )
     if not prompt.ids:
         sentence = "There is no text before the cursor, and the model cannot fill in a middle."

@@ -118,4 +118,6 @@ def _options(request: CompletionRequest) -> tuple[object, ...]:
         request.budgets,
         request.check,
         request.grammars,
+        request.rules,
+        request.schemas,
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from treefill.engine.api import Generation, Sampling
 from treefill.errors import BadInput
+from treefill.syntax.rules import NO_RULES, Rules
 from treefill.text import Document
 
 
@@ -42,6 +43,7 @@ class Reason(StrEnum):
     TOO_SLOW = "too-slow"
     OUT_OF_STEP = "out-of-step"
     BAD_REQUEST = "bad-request"
+    BAD_RULES = "bad-rules"
     NO_MODEL = "no-model"
     ENGINE_FAILED = "engine-failed"
     EMPTY = "empty"
@@ -53,6 +55,7 @@ class Reason(StrEnum):
     LOOP = "loop"
     NO_CHANGE = "no-change"
     INVALID = "invalid"
+    RULE = "rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,14 @@ class CompletionRequest:
     check: Check = Check.FULL
     grammars: tuple[tuple[str, str], ...] = ()
     """Language id and grammar, where the user has chosen among several."""
+    schemas: tuple[tuple[str, str], ...] = ()
+    """Patterns of file names, or addresses, and the files with the JSON Schemas of such documents, as the user says."""
+    rules: Rules = NO_RULES
+    """What is suggested is held to them, whatever `check` says."""
+    templates: bool = True
+    """True where a template may answer before the model is asked (`templates.py`)."""
+    habits: bool = True
+    """True where what was often accepted in the place may do so, and may be learned (`habits.py`)."""
 
     def __post_init__(self) -> None:
         """A position outside the text is the caller's mistake, not a completion's."""
@@ -146,6 +157,22 @@ class FilterStep:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleFinding:
+    """What the rules had to say (`treefill.syntax.rules`)."""
+
+    rules: tuple[str, ...] = ()
+    """The names of those that hold in the language."""
+    refused: tuple[str, ...] = ()
+    """What they refused while the model wrote, a sentence each."""
+    complaint: str = ""
+    """What was against one of them in the whole of the text, as one sentence; empty where nothing was."""
+    cut: str = ""
+    """What was therefore taken off its end."""
+    note: str = ""
+    """Which rules were not read, as one sentence; empty where all were."""
+
+
+@dataclass(frozen=True, slots=True)
 class SyntaxFinding:
     """What the language's grammar had to say."""
 
@@ -165,6 +192,16 @@ class SyntaxFinding:
     """What is odd about the grammar, as one sentence; empty where nothing is."""
     unguarded: str = ""
     """Why it was not asked while the model wrote, though it should have been; empty where it was."""
+    schema: str = ""
+    """Which JSON Schema the text was held to, or why that does not decide; empty where there is none."""
+    rules: RuleFinding | None = None
+    """None where no rule holds in the language, and there is nothing to say of rules."""
+
+    @property
+    def is_against(self) -> bool:
+        """True where the grammar or a rule had something against the whole of the text, whatever was left of it."""
+        of_rules = self.rules is not None and bool(self.rules.complaint or self.rules.cut)
+        return bool(self.complaint or self.cut) or of_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +215,10 @@ class Explanation:
     forced: str = ""
     """Text that was typed already and that the model had to spell again."""
     refusals: tuple[Refusal, ...] = ()
+    template: str = ""
+    """What was offered without the model, by its name; empty where the model was asked."""
     raw_text: str = ""
-    """What the model wrote after the cursor."""
+    """What the model, or the template, has after the cursor."""
     steps: tuple[FilterStep, ...] = ()
     syntax: SyntaxFinding | None = None
     """None where it was not to be asked, or there was no text to check and nothing to say of the time before."""
@@ -211,8 +250,10 @@ class Suggestion:
     end: int
     """Right of the cursor only over text that `text` writes again."""
     source: str
-    """`decoded`: the model wrote it for this request; `recycled`: for an earlier one, and it was typed along."""
-    generation: Generation
+    """`decoded`: the model wrote it for this request; `recycled`: for an earlier one, and it was typed along;
+    `template`: it comes from the language's folder; `habit`: the user accepted it there again and again."""
+    generation: Generation | None
+    """None where the model was not asked."""
     anchor: Anchor
     """To be handed back with the next request in this document."""
     explanation: Explanation = field(default_factory=Explanation)

@@ -1,17 +1,21 @@
 """One request on its way through the core: what was asked, of which text, and its one answer."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from treefill.completion import (
+    AtOnce,
     CompletionRequest,
     Declined,
     Explanation,
+    Habits,
     Memory,
     Reason,
     Suggestion,
+    begin_at_once,
     complete_next,
 )
 from treefill.core.messages import Answer, AnswerItem, Ask, Selected
@@ -57,6 +61,8 @@ class Job:
     flag: CancelFlag = field(default_factory=CancelFlag)
     is_late: bool = False
     """True once the time limit has stopped it."""
+    at_once: "asyncio.Task[None] | None" = None
+    """The search for what needs no model, where it waits for one."""
 
     @property
     def key(self) -> tuple[int, str]:
@@ -64,16 +70,32 @@ class Job:
         return id(self.peer), self.ask.uri
 
     def complete(
-        self, engine: Engine, make_request: MakeRequest, time_limit_s: float, memory: Memory
+        self,
+        engine: Engine,
+        make_request: MakeRequest,
+        time_limit_s: float,
+        memory: Memory,
+        habits: Habits,
     ) -> tuple[tuple[Suggestion | Declined, ...], Memory]:
         """Run the completion: what came of it, and what is to be remembered.
 
         Called beside the event loop, so that joining a large text holds up nobody; it sees the peer's mirror no more.
         """
+        request = replace(self._request(make_request), time_limit_s=time_limit_s)
+        return complete_next(request, engine, self.flag, memory, habits)
+
+    def begin_at_once(self, make_request: MakeRequest, habits: Habits, has_model: bool) -> AtOnce | None:
+        """What may be suggested without the model, before any parser has seen the text. Beside the event loop, too.
+
+        `has_model` tells whether one may still be asked.
+        """
+        return begin_at_once(self._request(make_request), habits, has_model)
+
+    def _request(self, make_request: MakeRequest) -> CompletionRequest:
         ask = self.ask
         document = self.snapshot.document()
         text, offset = with_selected(document.text, ask.offset, ask.selected)
-        request = make_request(
+        return make_request(
             ask.options,
             replace(document, text=text),
             offset,
@@ -82,7 +104,6 @@ class Job:
             n_candidates=ask.n_candidates,
             is_automatic=ask.is_automatic and ask.selected is None,
         )
-        return complete_next(replace(request, time_limit_s=time_limit_s), engine, self.flag, memory)
 
     def answer(self, answers: tuple[Suggestion | Declined, ...]) -> None:
         """Send what came of it."""
@@ -138,6 +159,7 @@ def told(explanation: Explanation, generation: Generation | None) -> dict[str, A
         "mode": explanation.mode,
         "layout": explanation.layout,
         "parts": [[part.name, _trimmed(part.text), part.n_tokens] for part in explanation.parts],
+        "template": explanation.template,
         "forced": _trimmed(explanation.forced),
         "refusals": [[refusal.path, refusal.reason] for refusal in explanation.refusals[:MAX_TOLD_REFUSALS]],
         "raw_text": _trimmed(explanation.raw_text),

@@ -55,6 +55,8 @@ class Connection:
     """Whether anything is suggested at all."""
     disabled_languages: frozenset[str] = frozenset()
     """Languages that nothing is suggested in."""
+    learns_habits: bool = False
+    """Whether the core is told of what was accepted."""
     complaints: tuple[str, ...] = ()
     """Sentences about settings that were not taken, for the user."""
     statistics_file: Path | None = None

@@ -97,6 +97,20 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class Accepted:
+    """A suggestion was accepted, all of it: it stands there now, and may become a habit."""
+
+    uri: str
+    version: int
+    """Of the document as it is afterwards."""
+    start: int
+    end: int
+    workspace_root: str | None
+    options: dict[str, Any]
+    """As in `Ask`."""
+
+
+@dataclass(frozen=True, slots=True)
 class OutOfStep:
     """The mirror differs from the front's text: the front opens the document anew."""
 
@@ -149,4 +163,17 @@ class EngineState:
     """Which model is ready."""
 
 
-Message = Hello | Welcome | Open | Edits | Close | Ask | Cancel | OutOfStep | Started | Answer | EngineState
+Message = (
+    Hello
+    | Welcome
+    | Open
+    | Edits
+    | Close
+    | Ask
+    | Cancel
+    | Accepted
+    | OutOfStep
+    | Started
+    | Answer
+    | EngineState
+)

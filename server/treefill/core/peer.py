@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from treefill.completion import Memory, Reason
 from treefill.core.messages import (
     N_NEIGHBOURS,
+    Accepted,
     Answer,
     Ask,
     Cancel,
@@ -38,7 +39,7 @@ class Snapshot:
 
 
 class Peer:
-    """A front's mirror. The service is seen through four calls."""
+    """A front's mirror. The service is seen through five calls."""
 
     def __init__(
         self,
@@ -47,13 +48,17 @@ class Peer:
         cancel: Callable[["Peer", int], None],
         leave: Callable[["Peer"], None],
         prepare: Callable[[str, str], None],
+        learn: Callable[["Snapshot", Accepted], None],
     ) -> None:
-        """`prepare` is told of each document that is opened: its language as its editor names it, and its path."""
+        """`prepare` is told of each document that is opened: its language as its editor names it, and its path.
+        `learn` is told of what was accepted, with the document as it is then.
+        """
         self.send = send
         self._ask = ask
         self._cancel = cancel
         self._leave = leave
         self._prepare = prepare
+        self._learn = learn
         self._buffers = BufferStore()
         self._opened: dict[str, Open] = {}
         """What a document was opened as, without its text."""
@@ -77,6 +82,10 @@ class Peer:
                 self._ask(self, message)
             case Cancel(ask_id):
                 self._cancel(self, ask_id)
+            case Accepted(uri, version):
+                buffer = self._buffers.get(uri)
+                if buffer is not None and buffer.version == version and buffer.is_in_step:
+                    self._learn(self._snapshot(buffer), message)
             case _:
                 pass
 

@@ -1,23 +1,27 @@
 """What the core does for its fronts, whatever connects them: the queue, the model's life, one answer a request.
 
 One thread runs the model, everything else happens on the event loop. Of two requests for a document the newer one
-wins, and of all that wait the newest goes first. A front's documents never meet another front's (`peer`).
+wins, and of all that wait the newest goes first. A front's documents never meet another front's (`peer`). Where a
+request waits for the model, another thread looks for what needs none; it also learns what is accepted.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
-from treefill.completion import Declined, Reason, Suggestion, nearest_missing
+from treefill.completion import Declined, Habits, Reason, Suggestion, learn, nearest_missing
+from treefill.core.habit_file import HabitFile
 from treefill.core.jobs import Job, MakeRequest
-from treefill.core.messages import Ask, EngineState, Message, Started
-from treefill.core.peer import Peer
+from treefill.core.messages import Accepted, Ask, EngineState, Message, Started
+from treefill.core.peer import Peer, Snapshot
 from treefill.core.preparer import Preparer
 from treefill.engine.api import Engine
-from treefill.errors import BadInput, TreefillError
+from treefill.errors import BadInput, BadRules, TreefillError
 
 T = TypeVar("T")
 OpenEngine = Callable[[Callable[[float], None]], Engine]
@@ -31,6 +35,7 @@ RETRY_LOAD_S = 5.0
 """After a model could not be loaded, requests are declined for so long before it is tried again."""
 STOP_GRACE_S = 1.0
 """So long after the time limit a request is cancelled."""
+WRITE_HABITS_EVERY_S = 30.0
 HANG_GRACE_S = 5.0
 """An engine that does not heed its flag for so long will not come back."""
 
@@ -46,15 +51,28 @@ class Service:
         unload_after_s: float,
         on_hang: Callable[[], None],
         prepare: Callable[[str], None],
+        habit_file: HabitFile | None = None,
     ) -> None:
-        """`prepare` makes a language ready, on any thread; it may take its time and fail."""
+        """`prepare` makes a language ready, on any thread; it may take its time and fail.
+
+        `habit_file` is where habits come from and are kept; None keeps them in memory only.
+        """
         self._open_engine = open_engine
         self._make_request = make_request
         self._request_limit_s = request_limit_s
         self._unload_after_s = unload_after_s
         self._on_hang = on_hang
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treefill-journey")
+        self._side_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treefill-at-once")
         self._preparer = Preparer(prepare)
+        self._habits = Habits()
+        self._habit_file = habit_file
+        self._n_habits_kept = 0
+        """How much was learned when the file was last written."""
+        self._habit_timer: asyncio.TimerHandle | None = None
+        self._side_tasks: set[asyncio.Task[None]] = set()
+        if habit_file is not None:
+            self._side_thread.submit(self._read_habits, habit_file)
         self._peers: set[Peer] = set()
         self._engine: Engine | None = None
         self._state = EngineState("unloaded")
@@ -67,7 +85,14 @@ class Service:
 
     def connect(self, send: Callable[[Message], None]) -> Peer:
         """Take up a front. The model is loaded at once: the first request should not wait for it."""
-        peer = Peer(send, ask=self.ask, cancel=self.cancel, leave=self.leave, prepare=self._preparer.want)
+        peer = Peer(
+            send,
+            ask=self.ask,
+            cancel=self.cancel,
+            leave=self.leave,
+            prepare=self._preparer.want,
+            learn=self.learn,
+        )
         self._peers.add(peer)
         send(EngineState("loading") if self._engine is None and self._may_load() else self._state)
         self._wake()
@@ -89,7 +114,13 @@ class Service:
         if len(self._waiting) > N_WAITING_MAX:
             oldest = self._waiting.pop(next(iter(self._waiting)))
             oldest.decline(Reason.BUSY, "Too many requests wait already.")
+        if self._engine is None or self._is_busy_for(job):
+            job.at_once = self._beside(self._answer_at_once(job))
         self._wake()
+
+    def learn(self, snapshot: Snapshot, accepted: Accepted) -> None:
+        """A suggestion was accepted: if that happens again and again, it is a habit."""
+        self._beside(self._learn(snapshot, accepted))
 
     def cancel(self, peer: Peer, ask_id: int) -> None:
         """Stop a request, or take it out of the queue."""
@@ -117,8 +148,17 @@ class Service:
         if self._work is not None:
             await self._work
         await self._unload()
+        await asyncio.gather(*self._side_tasks)
+        if self._habit_timer is not None:
+            self._habit_timer.cancel()
+        await self._keep_habits()
         await asyncio.to_thread(self._preparer.close)
+        self._side_thread.shutdown(wait=True)
         self._thread.shutdown(wait=True)
+
+    def _is_busy_for(self, job: Job) -> bool:
+        """True where the model writes for another document, and whoever asks does not want its answers, too."""
+        return self._running is not None and self._running.key != job.key and job.ask.n_candidates == 1
 
     def _jobs_of(self, peer: Peer) -> list[Job]:
         jobs = [*self._waiting.values(), *([self._running] if self._running else [])]
@@ -173,7 +213,12 @@ class Service:
     async def _run(self, job: Job) -> None:
         engine = self._engine
         if engine is None:
-            job.decline(Reason.NO_MODEL, self._state.sentence)
+            # While one was looked for, so was what needs none.
+            self._waiting.setdefault(job.key, job)
+            await (job.at_once or self._answer_at_once(job))
+            if self._waiting.get(job.key) is job:
+                del self._waiting[job.key]
+                job.decline(Reason.NO_MODEL, self._state.sentence)
             return
         job.peer.send(Started(job.ask.id, job.ask.uri))
         self._running = job
@@ -185,11 +230,7 @@ class Service:
         finally:
             limit.cancel()
             self._running = None
-        try:
-            job.answer(answers)
-        except Exception as error:  # what can't be sent is answered, too
-            log.error("An answer could not be sent: %s.", type(error).__name__)
-            job.decline(Reason.ENGINE_FAILED, f"The answer could not be sent ({type(error).__name__}).")
+        _send(job, answers)
 
     async def _answers(self, job: Job, engine: Engine) -> tuple[Suggestion | Declined, ...]:
         """Let the model write; whatever it does, there is an answer."""
@@ -197,8 +238,10 @@ class Service:
         memory = job.peer.memory(job.ask.uri)
         try:
             answers, memory = await self._on_thread(
-                lambda: job.complete(engine, self._make_request, self._request_limit_s, memory)
+                lambda: job.complete(engine, self._make_request, self._request_limit_s, memory, self._habits)
             )
+        except BadRules as error:
+            return (Declined(Reason.BAD_RULES, str(error)),)
         except BadInput as error:
             return (Declined(Reason.BAD_REQUEST, str(error)),)
         except Exception as error:
@@ -210,6 +253,70 @@ class Service:
             sentence = f"The model took longer than {self._request_limit_s:g} s."
             return (Declined(Reason.TOO_SLOW, sentence),)
         return answers
+
+    async def _answer_at_once(self, job: Job) -> None:
+        """Answer a request that waits, if something needs no model."""
+        has_model = self._engine is not None
+        try:
+            found = await self._on_side_thread(
+                lambda: job.begin_at_once(self._make_request, self._habits, has_model)
+            )
+            if found is None or self._waiting.get(job.key) is not job:
+                return
+            # A parser is about to see the text.
+            job.peer.send(Started(job.ask.id, job.ask.uri))
+            memory = job.peer.memory(job.ask.uri)
+            suggestion = await self._on_side_thread(lambda: found.settle(memory.anchor))
+        except Exception as error:  # the request waits on, and is told what is wrong with it
+            log.warning("Nothing was looked for at once (%s).", type(error).__name__)
+            return
+        if suggestion is not None and self._waiting.get(job.key) is job:
+            del self._waiting[job.key]
+            job.peer.remember(job.ask.uri, replace(memory, anchor=suggestion.anchor))
+            _send(job, (suggestion,))
+
+    async def _learn(self, snapshot: Snapshot, accepted: Accepted) -> None:
+        def work() -> bool:
+            root = Path(accepted.workspace_root) if accepted.workspace_root else None
+            request = self._make_request(
+                accepted.options,
+                snapshot.document(),
+                accepted.start,
+                neighbours=(),
+                workspace_root=root,
+                n_candidates=1,
+                is_automatic=False,
+            )
+            return learn(request, accepted.end, self._habits)
+
+        try:
+            is_news = await self._on_side_thread(work)
+        except Exception as error:  # its text may quote what the user wrote
+            log.warning("Nothing was learned (%s).", type(error).__name__)
+            return
+        if is_news and self._habit_file is not None and self._habit_timer is None and not self._is_closing:
+            loop = asyncio.get_running_loop()
+            self._habit_timer = loop.call_later(WRITE_HABITS_EVERY_S, self._begin_to_keep)
+
+    def _begin_to_keep(self) -> None:
+        self._habit_timer = None
+        self._beside(self._keep_habits())
+
+    async def _keep_habits(self) -> None:
+        file, n_learned = self._habit_file, self._habits.n_learned
+        if file is not None and n_learned != self._n_habits_kept:
+            self._n_habits_kept = n_learned
+            await self._on_side_thread(lambda: file.write(self._habits.plain()))
+
+    def _read_habits(self, file: HabitFile) -> None:
+        self._habits.add(file.read())
+        self._n_habits_kept = self._habits.n_learned
+
+    def _beside(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._side_tasks.add(task)
+        task.add_done_callback(self._side_tasks.discard)
+        return task
 
     def _stop_late(self, job: Job) -> None:
         job.is_late = True
@@ -249,8 +356,19 @@ class Service:
         for peer in self._peers:
             peer.send(state)
 
+    async def _on_side_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._side_thread, work)
+
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _send(job: Job, answers: tuple[Suggestion | Declined, ...]) -> None:
+    try:
+        job.answer(answers)
+    except Exception as error:  # what can't be sent is answered, too
+        log.error("An answer could not be sent: %s.", type(error).__name__)
+        job.decline(Reason.ENGINE_FAILED, f"The answer could not be sent ({type(error).__name__}).")
 
 
 def _notice(engine: Engine) -> str:

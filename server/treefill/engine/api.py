@@ -4,12 +4,18 @@ No tensor, no torch and no grammar crosses this border. `completion` builds a `G
 an `Engine` answers it with a `Generation`; which library multiplies the numbers is a backend's business.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 TokenId = int
 
@@ -101,6 +107,10 @@ class GenerateRequest:
     """True where the model ended by itself after `begun`: nothing is evaluated."""
     guard: Guard | None = None
     """Asked before a token is taken, and of the end before the model may end. It stands where `forced` ends."""
+    mask: Callable[[], NDArray[np.uint32] | None] | None = None
+    """What the guard will allow, beforehand and of all tokens at once: bit `i % 32` of word `i // 32` for token `i`;
+    None where that is not known. Then the choice is made among those and the guard has the last word. A mask of what
+    the guard allows or more changes no token that is written, only the time that it takes."""
 
 
 class Finish(StrEnum):
@@ -146,6 +156,8 @@ class Generation:
     """Tokens taken back because nothing could come after them."""
     n_forced: int = 0
     """Tokens that the guard alone decided, so that the model was not asked."""
+    n_masked: int = 0
+    """Tokens that were chosen under a mask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +169,7 @@ class TokenBytes:
     """Where each token begins, by its id, and where the last one ends."""
 
     @classmethod
-    def of(cls, spellings: Iterable[bytes]) -> "TokenBytes":
+    def of(cls, spellings: Iterable[bytes]) -> TokenBytes:
         """Of the bytes of each."""
         each = list(spellings)
         return cls(b"".join(each), (0, *accumulate(map(len, each))))
@@ -187,7 +199,7 @@ class Vocabulary(Protocol):
         """The bytes that a token stands for; empty for a control token."""
         ...
 
-    def every_token_bytes(self) -> "TokenBytes":
+    def every_token_bytes(self) -> TokenBytes:
         """The same of every token below `n_tokens`."""
         ...
 

@@ -7,12 +7,13 @@ import time
 from codecs import getincrementaldecoder
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treefill.engine.api import CancelFlag, Finish, GenerateRequest, Generation, TokenId, Vocabulary
 from treefill.engine.backend import Logits
 from treefill.engine.healing import PrefixIndex
 from treefill.engine.jump import certain_tokens
-from treefill.engine.sampler import candidates, choose
+from treefill.engine.sampler import candidates, candidates_under, choose
 from treefill.engine.session import Session
 from treefill.errors import EngineError
 
@@ -95,11 +96,28 @@ class Generator:
         logits[self._vocabulary.n_tokens :] = -np.inf
         if run.request.guard is None:
             return choose(logits, run.request.sampling, run.random, allowed)
-        for number, token in enumerate(candidates(logits, run.request.sampling, run.random, allowed)):
+        words = run.request.mask() if run.request.mask is not None and allowed is None else None
+        numbered = (
+            enumerate(candidates(logits, run.request.sampling, run.random, allowed))
+            if words is None
+            else candidates_under(
+                logits, run.request.sampling, run.random, self._with_ends(words, len(logits))
+            )
+        )
+        run.n_masked += words is not None
+        for number, token in numbered:
             if token != run.undone and run.may_take(token, self._vocabulary):
                 run.note_choice(token, self._vocabulary, is_first=number == 0)
                 return token
         return None
+
+    def _with_ends(self, words: NDArray[np.uint32], n_logits: int) -> NDArray[np.uint32]:
+        """A mask as wide as the logits, with the tokens that end a text: of those the guard alone knows."""
+        wide = np.zeros(-(-n_logits // 32), np.uint32)
+        wide[: len(words)] = words
+        for token in self._vocabulary.end_ids:
+            wide[token // 32] |= np.uint32(1 << token % 32)
+        return wide
 
     def _jump(self, last: TokenId, run: "_Run") -> list[TokenId]:
         """Write what must come after `last` whatever the model says, as far as its tokens are certain."""
@@ -133,6 +151,7 @@ class _Run:
         self.n_new = 0
         self.n_evaluated = 0
         self.n_forced = 0
+        self.n_masked = 0
         self.started = started
         self.undone: TokenId | None = None
         """What was taken back at this place, and is not to be chosen again."""
@@ -142,8 +161,8 @@ class _Run:
         self._n_undone = 0
         self._first: float | None = None
         self._decoder = _Utf8Decoder(errors="replace")
-        self._before_last: tuple[str, tuple[bytes, int]] | None = None
-        """Text and decoder before the last token, where that may be taken back."""
+        self._before_last: tuple[str, tuple[bytes, int], bytes] | None = None
+        """Text, decoder and what was still forced before the last token, where that may be taken back."""
 
     def fits(self, spelled: bytes) -> bool:
         """True where the token spells what is still forced, or a beginning of it, or goes on from it."""
@@ -170,11 +189,12 @@ class _Run:
         if more and self.request.guard is not None and not self.request.guard.accept(more):
             return False
         self._first = self._first or time.perf_counter()
-        self._before_last = (self.text, self._decoder.getstate()) if n_forced == 0 else None
+        is_new = bool(more) or n_forced == 0
+        self._before_last = (self.text, self._decoder.getstate(), self.remaining) if is_new else None
         self.undone = None
         self.ids.append(token)
         self.remaining = self.remaining[n_forced:]
-        if more or n_forced == 0:
+        if is_new:
             self.n_new += 1
         self.text += self._decoder.decode(more)
         return True
@@ -190,7 +210,7 @@ class _Run:
         if self._before_last is None or self.request.guard is None:
             raise EngineError("There is no token to take back.")
         self.request.guard.rollback(1)
-        self.text, state = self._before_last
+        self.text, state, self.remaining = self._before_last
         self._decoder.setstate(state)
         self._before_last = None
         self.undone = self.ids.pop()
@@ -223,4 +243,5 @@ class _Run:
             n_refused_first=self._n_refused_first,
             n_undone=self._n_undone,
             n_forced=self.n_forced,
+            n_masked=self.n_masked,
         )

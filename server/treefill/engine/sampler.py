@@ -6,6 +6,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from treefill import _kernels
 from treefill.engine.api import Sampling, TokenId
 from treefill.engine.backend import Logits
 
@@ -33,11 +34,38 @@ def candidates(
         yield position if allowed is None else int(allowed[position])
 
 
+def candidates_under(
+    logits: Logits, sampling: Sampling, random: np.random.Generator, words: NDArray[np.uint32]
+) -> Iterator[tuple[int, TokenId]]:
+    """Those of `candidates` that a mask `[ceil(V / 32)]` allows, each with its number there.
+
+    Greedy, the first costs one look at the mask and the logits, however many are forbidden before it.
+    """
+    if sampling.temperature > 0:
+        for number, token in enumerate(candidates(logits, sampling, random)):
+            if words[token // 32] >> np.uint32(token % 32) & 1:
+                yield number, token
+        return
+    words = words.copy()
+    while (token := int(_kernels.masked_argmax(logits, words)[0])) >= 0:
+        number = _n_before(logits, token)
+        if number >= MAX_CANDIDATES:
+            return
+        yield number, token
+        words[token // 32] &= ~np.uint32(1 << token % 32)
+
+
 def choose(
     logits: Logits, sampling: Sampling, random: np.random.Generator, allowed: Ids | None = None
 ) -> TokenId:
     """One token id, among `allowed` where given (ascending ids, at least one)."""
     return next(candidates(logits, sampling, random, allowed))
+
+
+def _n_before(logits: Logits, token: TokenId) -> int:
+    """How many tokens come before it by their logits, of equals those with lower ids."""
+    value = logits[token]
+    return int(np.count_nonzero(logits > value) + np.count_nonzero(logits[:token] == value))
 
 
 def _positions(scores: Logits, sampling: Sampling, random: np.random.Generator) -> Iterator[int]:

@@ -118,7 +118,12 @@ def _fill(hole: Hole, arm: str, engine: Engine, cancel: CancelFlag) -> tuple[Row
 def _request(document: Document, offset: int, arm: str) -> CompletionRequest:
     policy, _, check = arm.partition(":")
     return CompletionRequest(
-        document, offset, mode=Mode.LINE, anchor_policy=policy, check=Check(check or Check.FULL)
+        document,
+        offset,
+        mode=Mode.LINE,
+        anchor_policy=policy,
+        check=Check(check or Check.FULL),
+        templates=False,
     )
 
 

@@ -113,6 +113,7 @@ def _type(typing: Typing, arm: str, engine: Engine) -> Iterator[Keystroke]:
             typist.cursor,
             max_new_tokens=1,
             anchor_policy=arm,
+            templates=False,  # it is the model that is asked
             reuse=n_typed > 0,  # only the first request of a place starts with an empty cache
         )
         answer = complete(request, engine, CancelFlag(), anchor)

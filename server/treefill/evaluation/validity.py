@@ -302,7 +302,7 @@ def _evaluate_prompt(position: Position, mode: Mode, engine: Engine, cancel: Can
 
 
 def _request(position: Position, mode: Mode, check: Check) -> CompletionRequest:
-    return CompletionRequest(position.document, position.offset, mode=mode, check=check)
+    return CompletionRequest(position.document, position.offset, mode=mode, check=check, templates=False)
 
 
 def _place(position: Position, mode: Mode) -> tuple[str, str, str, int, str, str]:

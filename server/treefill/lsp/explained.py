@@ -16,6 +16,7 @@ def as_markdown(uri: str, told: Mapping[str, Any]) -> str:
         _parts(told),
         _filters(told),
         _syntax(told),
+        _rules(told),
         _left_out(told),
     )
     return "\n".join((f"# The last completion in {_name(uri)}", "", *(line for s in sections for line in s)))
@@ -27,7 +28,8 @@ def _outcome(told: Mapping[str, Any]) -> Iterator[str]:
     elif told.get("sentence"):
         yield from (str(told["sentence"]), "")
     elif told.get("source"):
-        yield from (f"Suggested; where it came from: **{told['source']}**.", "")
+        name = f" ({_in_a_line(str(told['template']))})" if told.get("template") else ""
+        yield from (f"Suggested; where it came from: **{told['source']}**{name}.", "")
     if told.get("is_in_step") is False:
         yield from ("The server has lost track of this document: close it and open it again.", "")
 
@@ -65,7 +67,8 @@ def _parts(told: Mapping[str, Any]) -> Iterator[str]:
 def _filters(told: Mapping[str, Any]) -> Iterator[str]:
     if not told.get("steps"):
         return
-    yield from ("## What the model wrote", "", *_code(told.get("raw_text") or ""), "")
+    heading = "## The text" if told.get("template") else "## What the model wrote"
+    yield from (heading, "", *_code(told.get("raw_text") or ""), "")
     changed = [(name, after) for name, before, after in told["steps"] if before != after]
     same = [name for name, before, after in told["steps"] if before == after]
     for name, after in changed:
@@ -80,6 +83,8 @@ def _syntax(told: Mapping[str, Any]) -> Iterator[str]:
         yield from ("## Syntax", "", *guard)
     if not finding:
         return
+    if finding.get("schema"):
+        yield from (_in_a_line(finding["schema"]), "")
     if finding["unchecked"]:
         yield from (f"Not checked: {_in_a_line(finding['unchecked'])}", "")
         return
@@ -91,6 +96,26 @@ def _syntax(told: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"What was wrong with the whole of it: {_in_a_line(finding['complaint'])}.", "")
     if finding["cut"]:
         yield from ("### cut off", "", *_code(finding["cut"]), "")
+
+
+def _rules(told: Mapping[str, Any]) -> Iterator[str]:
+    """What the rules had to say; nothing where none holds there."""
+    finding = (told.get("syntax") or {}).get("rules")
+    if not finding:
+        return
+    yield from ("## Rules", "")
+    if finding["rules"]:
+        yield from (f"Held to: {', '.join(map(_in_a_line, finding['rules']))}.", "")
+    if finding["refused"]:
+        yield from ("Refused while the model wrote:", "")
+        yield from (f"- {_in_a_line(sentence)}" for sentence in finding["refused"])
+        yield ""
+    if finding["complaint"]:
+        yield from (f"Against the whole of it: {_in_a_line(finding['complaint'])}", "")
+    if finding["cut"]:
+        yield from ("### cut off for a rule", "", *_code(finding["cut"]), "")
+    if finding["note"]:
+        yield from (_in_a_line(finding["note"]), "")
 
 
 def _guard(told: Mapping[str, Any]) -> Iterator[str]:

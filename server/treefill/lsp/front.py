@@ -16,6 +16,7 @@ from typing import Any
 from treefill.core.link import Connection, Link, LinkEvents
 from treefill.core.messages import (
     N_NEIGHBOURS,
+    Accepted,
     Answer,
     AnswerItem,
     Ask,
@@ -31,13 +32,17 @@ from treefill.core.messages import (
 )
 from treefill.lsp.status import Status, StatusKeeper
 from treefill.lsp.typed_through import TypedThrough
-from treefill.statistics import Keeper, Shown
+from treefill.statistics import Acceptance, Keeper, Shown
 from treefill.text import Buffer, BufferStore, Change, Edit, Position, PositionEncoding
 
 log = logging.getLogger(__name__)
 
+TEMPLATE = "template"
+"""The source of suggestions that are the same for everybody."""
 MAX_CHARS = 30_000_000
 """Nothing is suggested in larger documents."""
+BAD_RULES = "bad-rules"
+"""The core's reason where a file of rules is not what it should be."""
 N_CRASHES_TO_QUARANTINE = 2
 N_CANDIDATES = 3
 """Suggestions to choose from, where the user has asked."""
@@ -115,13 +120,15 @@ class Front:
     ) -> None:
         self.encoding = PositionEncoding.UTF_16
         self.workspace_folders: tuple[Path, ...] = ()
+        self.trusts_workspace = False
+        """True where the editor says that its user trusts the folders that are open."""
         self._connection: Connection | None = None
         self._link: Link | None = None
         self._tell_user = tell_user
         self._path_of = path_of
         self._buffers = BufferStore()
         self._typed_through = TypedThrough()
-        self.statistics = Keeper(self._buffers.get)
+        self.statistics = Keeper(self._buffers.get, self._tell_accepted)
         self._pending: dict[int, _Pending] = {}
         self._running: dict[int, str] = {}
         """What the core has begun and not answered, with its document; nobody may wait for it any more."""
@@ -139,6 +146,7 @@ class Front:
         """Find a core, or start one, without waiting for it; one that other settings led to is left."""
         old, self._connection = self._connection, connection
         self.statistics.keep_in(connection.statistics_file)
+        self.statistics.is_followed = connection.learns_habits
         for complaint in connection.complaints:
             self._tell_once(complaint)
         if old is None or old.options != connection.options:
@@ -267,6 +275,10 @@ class Front:
         if self._link is None or self._connection is None or not self._link.is_up:
             return self._noted(request, FrontAnswer(reason="no-core", sentence=self._status.sentence), {})
         answer = await self._asked(self._ask_of(buffer, request), buffer, self._connection.limit_s)
+        if (
+            answer.reason == BAD_RULES
+        ):  # nothing is suggested until they are mended, so the user must hear of it
+            self._tell_once(answer.sentence)
         if answer.items and not self._is_current(buffer):
             return self._noted(request, _OUT_OF_DATE, answer.explanation)
         return self._noted(request, self._front_answer(buffer, answer), answer.explanation)
@@ -295,9 +307,16 @@ class Front:
             n_candidates=1 if request.is_automatic else N_CANDIDATES,
             neighbours=self._harmless(self._neighbours(buffer.uri, first) if has_place else first),
             workspace_root=root,
-            options=self._connection.options if self._connection else {},
+            options=self._options(root),
             selected=request.selected,
         )
+
+    def _options(self, root: str | None) -> dict[str, Any]:
+        """The settings that go with a request; what the editor says of trust counts as the user's own word."""
+        options = self._connection.options if self._connection else {}
+        if root is None or not self.trusts_workspace:
+            return options
+        return {**options, "trusted_workspaces": [*options.get("trusted_workspaces", ()), root]}
 
     async def _asked(self, ask: Ask, buffer: Buffer, limit_s: float) -> Answer:
         pending = _Pending(ask, buffer, asyncio.get_running_loop().create_future())
@@ -393,6 +412,16 @@ class Front:
         ]
         ms = 1000 * (time.monotonic() - request.taken_s)
         self.statistics.answered(request.buffer, items, answer.reason, explanation, ms)
+
+    def _tell_accepted(self, buffer: Buffer, accepted: Acceptance, source: str) -> None:
+        """What may become a habit: texts that were accepted whole. A template is offered anyway."""
+        is_news = accepted.is_whole and accepted.start < accepted.end and source != TEMPLATE
+        connection = self._connection
+        if connection is None or not connection.learns_habits or not is_news or _is_too_large(buffer):
+            return
+        root = self._root_of(self._path_of(buffer.uri))
+        place = (buffer.uri, buffer.version, accepted.start, accepted.end)
+        self._send(Accepted(*place, root, connection.options))
 
     def _neighbours(self, uri: str, first: tuple[str, ...]) -> tuple[str, ...]:
         recent = (*first, *(other for other in reversed(self._buffers.uris()) if other != uri))

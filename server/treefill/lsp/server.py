@@ -172,6 +172,7 @@ class Session:
         options: dict[str, Any] = given if isinstance(given, dict) else {}
         self._wants_status = options.get("statusNotifications") is True or "editorPluginInfo" in options
         self._counts_from_zero = options.get("countsTriggerKindsFromZero") is True
+        self._front.trusts_workspace = options.get("trustsWorkspace") is True
         self._at_start = _settings_in(options) or {}
         self._progress.is_supported = bool(capabilities.window and capabilities.window.work_done_progress)
         self._in_background(self._connect_first())

@@ -4,9 +4,10 @@ Counting is pure (`observer`, with `acceptance`, `kept`, `latency`, `counts`); `
 this machine, and never a text; `keeper` joins the two for one editor session; `report` says what they come to.
 """
 
+from treefill.statistics.acceptance import Accepted as Acceptance
 from treefill.statistics.keeper import Keeper
 from treefill.statistics.observer import Shown
 from treefill.statistics.report import report_on
-from treefill.statistics.store import StatisticsStore, state_file
+from treefill.statistics.store import StatisticsStore, state_file, state_folder
 
-__all__ = ["Keeper", "Shown", "StatisticsStore", "report_on", "state_file"]
+__all__ = ["Acceptance", "Keeper", "Shown", "StatisticsStore", "report_on", "state_file", "state_folder"]

@@ -49,6 +49,8 @@ class Suggested:
 class Fate:
     """What has become of an answer's suggestions so far, however often their rest was offered."""
 
+    source: str = ""
+    """Where the answer came from when it was first offered."""
     lengths: set[int] = field(default_factory=set)
     """Of all texts that were shown of it: by them an editor's command is told to mean it."""
     was_typed: bool = False
@@ -78,6 +80,11 @@ class Recogniser:
         self._fate: Fate | None = None
         self._n_left = 0
         """What accepting would have added, when last known."""
+
+    @property
+    def source(self) -> str:
+        """Where that came from which is shown."""
+        return self._fate.source if self._fate else ""
 
     def show(self, items: tuple[Suggested, ...], fate: Fate) -> None:
         """These are shown from now on, in place of what was."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from treefill.errors import StatisticsError
 from treefill.statistics.counts import Counts, today
-from treefill.statistics.observer import Observer, Shown
+from treefill.statistics.observer import Observer, OnAccepted, Shown
 from treefill.statistics.report import report_on
 from treefill.statistics.store import StatisticsStore
 from treefill.text import Buffer, Edit
@@ -22,12 +22,19 @@ WRITE_EVERY_S = 30.0
 class Keeper:
     """Where a session says what happens. What happens before it is known whether to count is counted in memory."""
 
-    def __init__(self, get_buffer: Callable[[str], Buffer | None]) -> None:
+    def __init__(
+        self,
+        get_buffer: Callable[[str], Buffer | None],
+        on_accepted: OnAccepted = lambda _buffer, _accepted, _source: None,
+    ) -> None:
+        """`on_accepted` is told of each acceptance, the document as it is then, and where the suggestion came from."""
         self._get_buffer = get_buffer
         self._counts = Counts()
-        self._observer = Observer(self._counts)
+        self._observer = Observer(self._counts, on_accepted=on_accepted)
         self._store: StatisticsStore | None = None
         self._is_on = True
+        self.is_followed = False
+        """True where acceptances are to be told of though nothing is counted."""
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
@@ -49,28 +56,28 @@ class Keeper:
         self, buffer: Buffer, items: Iterable[Shown], reason: str, explanation: Mapping[str, Any], ms: float
     ) -> None:
         """A request has got its answer."""
-        if self._is_on:
+        if self._is_on or self.is_followed:
             self._observer.answered(buffer, items, reason, explanation, ms)
-            self._write_later()
+            self._settle()
 
     def edited(self, before: Buffer, after: Buffer, edits: tuple[Edit, ...]) -> None:
         """A document was edited."""
-        if self._is_on:
+        if self._is_on or self.is_followed:
             self._observer.edited(before, after, edits)
             if self._observer.has_to_judge:
-                self._write_later()
+                self._settle()
 
     def told_accepted(self, uri: str, length: int) -> None:
         """The editor says that a suggestion of this length was accepted."""
         buffer = self._get_buffer(uri)
-        if self._is_on and buffer is not None:
+        if buffer is not None and (self._is_on or self.is_followed):
             self._observer.told_accepted(buffer, length)
-            self._write_later()
+            self._settle()
 
     def closed(self, buffer: Buffer) -> None:
         """A document is about to be closed."""
-        if self._is_on:
-            self._observer.closed(buffer)
+        self._observer.closed(buffer)
+        self._settle()
 
     async def report(self) -> dict[str, Any]:
         """What is stored, and what is not yet."""
@@ -84,6 +91,14 @@ class Keeper:
             self._timer.cancel()
         self._observer.judge(self._get_buffer, is_the_end=True)
         await self._write()
+
+    def _settle(self) -> None:
+        """Store what was counted before long, or forget it where nothing is to be counted."""
+        if self._is_on:
+            self._write_later()
+        else:
+            self._counts.take()
+            self._observer.judge_nothing()
 
     def _write_later(self) -> None:
         if self._timer is None and self._store is not None:

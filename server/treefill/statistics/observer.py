@@ -19,7 +19,10 @@ KEPT_WINDOW = 100_000
 N_FATES = 64
 """Suggestions of a document that are known again when they are offered again."""
 OUTCOME_WINDOW = 200
-DECODED, REUSED = "decoded", "reused"
+DECODED, REUSED, AT_ONCE = "decoded", "reused", "at_once"
+"""Ways that answers come, whose times are counted apart."""
+WITHOUT_MODEL = ("template", "habit")
+"""Sources of suggestions that no model was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,22 @@ class _ToJudge:
     due_s: float
 
 
+OnAccepted = Callable[[Buffer, Accepted, str], None]
+
+
 class Observer:
     """Counts into `counts`."""
 
-    def __init__(self, counts: Counts, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        counts: Counts,
+        clock_s: Callable[[], float] = time.monotonic,
+        on_accepted: OnAccepted = lambda _buffer, _accepted, _source: None,
+    ) -> None:
+        """`on_accepted` is told of each acceptance, the document as it is then, and where the suggestion came from."""
         self._counts = counts
         self._clock_s = clock_s
+        self._on_accepted = on_accepted
         self._documents: dict[str, _Document] = {}
         self._to_judge: dict[str, list[_ToJudge]] = {}
 
@@ -76,23 +89,24 @@ class Observer:
         if not shown:
             add(language, f"declined.{reason or 'empty'}")
             return
-        way = DECODED if shown[0].source == DECODED else REUSED
+        source = shown[0].source
+        way = DECODED if source == DECODED else AT_ONCE if source in WITHOUT_MODEL else REUSED
         add(language, f"latency.{way}.{bucket_of(ms)}")
-        self._offered(buffer, tuple(Suggested(item.start, item.end, item.text) for item in shown))
+        self._offered(buffer, tuple(Suggested(item.start, item.end, item.text) for item in shown), source)
 
     def edited(self, before: Buffer, after: Buffer, edits: tuple[Edit, ...]) -> None:
         """The document was edited."""
         document = self._documents.get(before.uri)
         accepted = document.recogniser.follow(before.text, edits) if document else None
-        if accepted is not None:
-            self._accepted(after, accepted)
+        if document is not None and accepted is not None:
+            self._accepted(after, accepted, document.recogniser.source)
 
     def told_accepted(self, buffer: Buffer, length: int) -> None:
         """The editor says that a suggestion of this length was accepted, all of it; its edit has come already."""
         document = self._documents.get(buffer.uri)
         accepted = document.recogniser.told(length) if document else None
-        if accepted is not None:
-            self._accepted(buffer, accepted)
+        if document is not None and accepted is not None:
+            self._accepted(buffer, accepted, document.recogniser.source)
 
     def closed(self, buffer: Buffer) -> None:
         """The document is about to be closed."""
@@ -119,17 +133,21 @@ class Observer:
         """True where `judge` has something to do, now or later."""
         return bool(self._to_judge)
 
+    def judge_nothing(self) -> None:
+        """Look for nothing again of what was accepted so far."""
+        self._to_judge.clear()
+
     def forget(self) -> None:
         """Follow nothing of what was offered so far."""
         self._documents.clear()
         self._to_judge.clear()
 
-    def _offered(self, buffer: Buffer, items: tuple[Suggested, ...]) -> None:
+    def _offered(self, buffer: Buffer, items: tuple[Suggested, ...], source: str) -> None:
         """A suggestion counts once, however often it is offered, whole or its rest."""
         document = self._documents.setdefault(buffer.uri, _Document())
         outcomes = [_outcome_of(buffer.text, item) for item in items]
         known = document.fates.get(outcomes[0])
-        fate = known or Fate()
+        fate = known or Fate(source)
         document.fates.update(dict.fromkeys(outcomes, fate))
         while len(document.fates) > N_FATES:
             document.fates.popitem(last=False)
@@ -137,10 +155,15 @@ class Observer:
         if known is None:
             self._counts.add(buffer.language, "offered")
             self._counts.add(buffer.language, "characters_offered", items[0].n_characters)
+            if source in WITHOUT_MODEL:
+                self._counts.add(buffer.language, f"{source}.offered")
 
-    def _accepted(self, after: Buffer, accepted: Accepted) -> None:
+    def _accepted(self, after: Buffer, accepted: Accepted, source: str) -> None:
+        self._on_accepted(after, accepted, source)
         if accepted.is_news:
             self._counts.add(after.language, "accepted" if accepted.is_whole else "partly_accepted")
+        if accepted.is_whole and source in WITHOUT_MODEL:
+            self._counts.add(after.language, f"{source}.accepted")
         self._counts.add(after.language, "characters_accepted", accepted.n_characters)
         if accepted.end > accepted.start:
             line_start, _ = after.text.line_bounds(accepted.start)

@@ -6,7 +6,7 @@ from typing import Any
 
 from treefill.statistics.counts import Key
 from treefill.statistics.latency import percentile
-from treefill.statistics.observer import DECODED, REUSED
+from treefill.statistics.observer import AT_ONCE, DECODED, REUSED, WITHOUT_MODEL
 
 _SUMMED = ("offered", "accepted", "partly_accepted", "characters_accepted")
 
@@ -28,7 +28,11 @@ def report_on(values: Iterable[tuple[Key, int]]) -> dict[str, Any]:
             for language in busiest
         ],
         "total": _sums(total) | {"characters_offered": total["characters_offered"]},
-        "latency_ms": {way: _times(total, f"latency.{way}.") for way in (DECODED, REUSED)},
+        "latency_ms": {way: _times(total, f"latency.{way}.") for way in (DECODED, REUSED, AT_ONCE)},
+        "without_model": {
+            source: {name: total[f"{source}.{name}"] for name in ("offered", "accepted")}
+            for source in WITHOUT_MODEL
+        },
         "cache": {name: total[name] for name in ("reused_tokens", "evaluated_tokens", "decoded_tokens")},
         "syntax": _syntax(total),
         "declined": dict(Counter(_under("declined.", total)).most_common()),

@@ -35,13 +35,18 @@ ON CONFLICT (day, language, name) DO UPDATE SET value = value + excluded.value
 """
 
 
-def state_file(folder: Path | None = None) -> Path:
-    """The file in a folder, by default the one where this system keeps programs' state."""
+def state_folder(folder: Path | None = None) -> Path:
+    """The folder, by default the one where this system keeps programs' state."""
     if folder is None:
         import platformdirs
 
         folder = Path(platformdirs.user_state_dir("treefill"))
-    return folder / "statistics.sqlite"
+    return folder
+
+
+def state_file(folder: Path | None = None) -> Path:
+    """The file in that folder."""
+    return state_folder(folder) / "statistics.sqlite"
 
 
 class StatisticsStore:

@@ -128,6 +128,27 @@ class Skeleton:
 
 
 @dataclass(frozen=True, slots=True)
+class Kinds:
+    """Which nodes of the language's trees are what rules speak of (`rules/`); of several grammars, those of all."""
+
+    identifiers: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    """What is called stands before the arguments; in `KIND.FIELD` it is what that field holds. Without any, a call is
+    a name with a bracket behind it."""
+    strings: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
+    docs: tuple[str, ...] = ()
+    """Beginnings of the comments that tell what the code below them is for."""
+    docstrings: tuple[str, ...] = ()
+    """Nodes whose first statement tells that, where it is a string."""
+
+    @property
+    def fields_of_calls(self) -> dict[str, str]:
+        """The calls, and the field of each, or nothing."""
+        return {kind: name for kind, _, name in (call.partition(".") for call in self.calls)}
+
+
+@dataclass(frozen=True, slots=True)
 class Language:
     """One language as the completion rules see it."""
 
@@ -165,8 +186,11 @@ class Language:
     grammars: tuple[Grammar, ...] = ()
     """What texts are parsed with; of several dialects the one to take where nothing else tells comes first."""
     skeleton: Skeleton = Skeleton()
+    kinds: Kinds = Kinds()
     reach: Reach | None = None
     """None where it was not measured."""
+    folder: str = ""
+    """Its folder in `grammars/`; empty for a language that none knows."""
 
     @property
     def is_prose(self) -> bool:
@@ -253,7 +277,9 @@ def _read_languages(folder: Traversable) -> Mapping[str, Language]:
 
 def _read_language(folder_name: str, table: Traversable) -> Language:
     try:
-        return _language_from({"id": folder_name, **tomllib.loads(table.read_text("utf-8"))})
+        return _language_from(
+            {"id": folder_name, **tomllib.loads(table.read_text("utf-8")), "folder": folder_name}
+        )
     except (ValueError, TypeError, OSError) as error:
         raise BadInput(
             f"{table} does not describe a language ({error}): compare it with its neighbours"
@@ -268,6 +294,8 @@ def _language_from(values: dict[str, Any]) -> Language:
         values["grammars"] = tuple(Grammar(**_frozen(grammar)) for grammar in values["grammars"])
     if "skeleton" in values:
         values["skeleton"] = Skeleton(**_frozen(values["skeleton"]))
+    if "kinds" in values:
+        values["kinds"] = Kinds(**_frozen(values["kinds"]))
     if "reach" in values:
         values["reach"] = Reach(**_frozen(values["reach"]))
     if "block_comment" in values:

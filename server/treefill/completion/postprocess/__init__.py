@@ -32,13 +32,26 @@ CHAIN: tuple[Filter, ...] = (
     reach_line_end,
     restore_line_endings,
 )
+WITHOUT_MODEL: tuple[Filter, ...] = (
+    drop_repeats_below,
+    drop_repeats_above,
+    trim_end,
+    refuse_empty,
+    fit_to_suffix,
+    refuse_empty,
+    reach_line_end,
+    restore_line_endings,
+)
+"""For texts that no model wrote: they begin where they should, and end where they do."""
 
 
-def postprocess(raw_text: str, setting: Setting) -> tuple[Item | Drop, tuple[FilterStep, ...]]:
+def postprocess(
+    raw_text: str, setting: Setting, chain: tuple[Filter, ...] = CHAIN
+) -> tuple[Item | Drop, tuple[FilterStep, ...]]:
     """Run the chain; the steps name the filters that changed something."""
     item = Item(raw_text)
     steps: list[FilterStep] = []
-    for apply in CHAIN:
+    for apply in chain:
         result = apply(item, setting)
         if isinstance(result, Drop):
             return result, (*steps, FilterStep(apply.__name__, item.text, ""))
@@ -48,4 +61,4 @@ def postprocess(raw_text: str, setting: Setting) -> tuple[Item | Drop, tuple[Fil
     return item, tuple(steps)
 
 
-__all__ = ["CHAIN", "Drop", "Filter", "Item", "Setting", "postprocess"]
+__all__ = ["CHAIN", "WITHOUT_MODEL", "Drop", "Filter", "Item", "Setting", "postprocess"]

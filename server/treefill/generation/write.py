@@ -1,0 +1,238 @@
+"""One document from a request in words: prompt, guard, decode, close if need be, check.
+
+It ends where the document is whole: by its grammar, by its schema where there is one, and by the parsers that will
+read it (`validity.py`). There is no document that is not.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from time import perf_counter
+
+import yaml
+
+from treefill.completion.all_of import AllOf
+from treefill.engine.api import CancelFlag, Engine, Finish, GenerateRequest, Generation, Guard, Sampling
+from treefill.errors import BadInput, TreefillError
+from treefill.generation.closing import Closed, close, shorten
+from treefill.generation.guards import Anything, Timed, WholeDocument
+from treefill.generation.masks import Masks, MaskTokens, mask_for
+from treefill.generation.prompt import FENCE, prompt_for
+from treefill.generation.validity import complaint_of, parsers_of
+from treefill.syntax.languages import Language, language_by_id
+from treefill.syntax.matcher import Matcher, OutOfReach, matcher_at
+from treefill.syntax.schema import (
+    ANY_JSON,
+    Schema,
+    SchemaGuard,
+    SchemaTokens,
+    complaint_by,
+    schema_guard,
+    tokens_of,
+)
+
+
+class Unfinished(TreefillError):
+    """What was written is no whole document, and no short ending makes it one."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRequest:
+    """What is to be written."""
+
+    wish: str
+    """In words, or a text that the document is to be made of."""
+    language: Language
+    schema: Schema | None = None
+    """For JSON and YAML: what the document must be like besides."""
+    max_new_tokens: int = 1024
+    sampling: Sampling = field(default_factory=Sampling)
+    masks: Masks = Masks.CHECK
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A whole document, and how it came about."""
+
+    text: str
+    """With a line feed at its end."""
+    generation: Generation
+    parsers: tuple[str, ...]
+    """Who has found nothing wrong with it."""
+    seconds: float
+    """For all of it, but for what is done once a process."""
+    guard_s: float
+    """Of these, what guard and masks took."""
+    n_cut_bytes: int = 0
+    """Taken off the end of what the model wrote, for want of an end."""
+    added: str = ""
+    """What was put there instead."""
+    unguarded: str = ""
+    """Why the grammar was not asked while it was written, as one sentence; empty where it was, or was not to be."""
+    notes: tuple[str, ...] = field(default=())
+    """What of the schema was not held to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Guards:
+    document: WholeDocument
+    matcher: Matcher | None
+    schema: SchemaGuard | None
+    unguarded: str
+
+    @property
+    def is_blind(self) -> bool:
+        """True where nothing is known of what may come next."""
+        return self.matcher is None and self.schema is None
+
+
+def write(
+    request: DocumentRequest, engine: Engine, cancel: CancelFlag, tokens: MaskTokens | None = None
+) -> Written:
+    """Have the document written. `tokens` are needed where masks are made.
+
+    Raises `BadInput` for a wish that is too long, `GrammarError` where the language's grammar cannot be loaded, and
+    `Unfinished` where no whole document came of it.
+    """
+    if not request.wish.strip():
+        raise BadInput("The request is empty: say on standard input what is to be written.")
+    written_in = _written_in(request)
+    shown = request.schema.source if request.schema else ""
+    prompt = prompt_for(request.wish, written_in, engine.vocabulary, shown)
+    n_left = engine.n_context - len(prompt.ids)
+    if n_left < 1:
+        raise BadInput(
+            f"The request has {len(prompt.ids)} tokens with what is put round it, and the model takes fewer than "
+            f"{engine.n_context}: shorten it."
+        )
+    guards = _guards(request, written_in, prompt.is_fenced, tokens)
+    timed = Timed(guards.document)
+    mask = (
+        mask_for(request.masks, guards.matcher, guards.schema, tokens)
+        if tokens is not None and request.masks is not Masks.OFF
+        else None
+    )
+    wanted = GenerateRequest(
+        prompt_ids=prompt.ids,
+        max_new_tokens=min(request.max_new_tokens, n_left),
+        sampling=request.sampling,
+        should_stop=lambda text: (
+            guards.document.has_ended or _ends_fence(text, prompt.is_fenced, request.masks)
+        ),
+        reuse=False,
+        guard=None if request.masks is Masks.OFF else timed,
+        mask=None if mask is None else timed.timed(mask),
+    )
+    began = perf_counter()
+    generation = engine.generate(wanted, cancel)
+    document, closed = _brought_to_an_end(guards, generation, request, written_in)
+    text = _in_wanted_form(document, request)
+    seconds = perf_counter() - began
+    return Written(
+        text,
+        generation,
+        (*parsers_of(request.language), *(["schema"] if request.schema else [])),
+        seconds,
+        timed.seconds,
+        closed.n_cut_bytes,
+        closed.added.decode(errors="replace"),
+        guards.unguarded,
+        request.schema.notes if request.schema else (),
+    )
+
+
+def _written_in(request: DocumentRequest) -> Language:
+    """The language that the model writes: YAML under a schema is written as JSON, which the schema can follow."""
+    if request.schema is None:
+        return request.language
+    if request.language.id not in ("json", "yaml"):
+        raise BadInput(
+            f"A schema is for JSON and YAML, not for {request.language.id}: leave one of them out."
+        )
+    return language_by_id("json")
+
+
+def _guards(
+    request: DocumentRequest, language: Language, is_fenced: bool, tokens: MaskTokens | None
+) -> _Guards:
+    wanted = request.schema or ANY_JSON
+
+    def complaint(document: bytes) -> str:
+        try:
+            text = document.decode()
+        except UnicodeDecodeError:
+            return "it has half a character"
+        by_schema = request.masks is Masks.OFF and request.schema is not None  # else its guard has said so
+        return complaint_of(text, language) or (complaint_by(wanted, text) if by_schema else "")
+
+    unguarded = ""
+    matcher: Matcher | None = None
+    schema: SchemaGuard | None = None
+    if request.masks is not Masks.OFF:
+        found = matcher_at("", 0, language)
+        matcher = found if isinstance(found, Matcher) else None
+        unguarded = found.reason if isinstance(found, OutOfReach) else ""
+        if language.id == "json":
+            masked = tokens if request.masks is not Masks.CHECK else None
+            schema = schema_guard(wanted, _schema_tokens(masked) if masked else None)
+    # One after the other, the quicker one first.
+    parts = [each for each in (matcher, schema) if each is not None]
+    inner: Guard = AllOf(tuple(parts)) if parts else Anything()
+    return _Guards(WholeDocument(inner, complaint, is_fenced), matcher, schema, unguarded)
+
+
+@lru_cache(maxsize=1)
+def _schema_tokens(tokens: MaskTokens) -> SchemaTokens:
+    return tokens_of(tokens.vocabulary.spelled)
+
+
+def _ends_fence(text: str, is_fenced: bool, masks: Masks) -> bool:
+    """True where nobody stands guard and the model has ended its fence."""
+    return masks is Masks.OFF and is_fenced and f"\n{FENCE}" in f"\n{text}"
+
+
+def _brought_to_an_end(
+    guards: _Guards, generation: Generation, request: DocumentRequest, language: Language
+) -> tuple[str, Closed]:
+    """The document, closed where it has to be. Raises `Unfinished`."""
+    if generation.finish is Finish.CANCELLED:
+        raise Unfinished("Stopped before the document was whole.")
+    if request.masks is Masks.OFF:
+        document = f"\n{generation.text}".partition(f"\n{FENCE}")[0].removeprefix("\n")
+        complaint = guards.document.complaint_of(document.encode())
+        if complaint:
+            raise Unfinished(
+                f"What was written is not whole {language.id} ({complaint}): leave --masks off out."
+            )
+        return document, Closed(0, b"")
+    guard = guards.document
+    closed: Closed | None = Closed(0, b"") if guard.written.strip() else None
+    if closed is not None and not guard.can_stop():
+        if guards.is_blind:
+            unread, guard = guard.written, WholeDocument(Anything(), guard.complaint_of)
+            closed = shorten(guard, unread, language)
+        else:
+            closed = close(guard, guard.pieces, language)
+    if closed is None:
+        complaint = guard.complaint_of(generation.text.encode()) or "it has no end"
+        raise Unfinished(
+            f"The document is not whole after {generation.n_new_tokens} tokens ({complaint}), and no short ending "
+            "makes it so: raise --max-tokens, or ask for less."
+        )
+    return guard.written.decode(), closed
+
+
+def _in_wanted_form(document: str, request: DocumentRequest) -> str:
+    """With one line feed at its end; JSON that is to be YAML as YAML. Raises `Unfinished`."""
+    if request.schema is None or request.language.id != "yaml":
+        return document.rstrip("\n") + "\n"
+    value = json.loads(document)
+    text = str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
+    complaint = complaint_of(text, request.language)
+    if complaint or yaml.safe_load(text) != value:
+        raise Unfinished(
+            f"The document cannot be said in YAML ({complaint or 'it means something else there'})."
+        )
+    return text
