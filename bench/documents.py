@@ -124,7 +124,9 @@ def main() -> None:
             max_new_tokens=options.max_tokens,
         )
         ways = [
-            how for how in Masks if how is not Masks.EACH or options.all_masks or has_quick_masks(request)
+            how
+            for how in (Masks.OFF, Masks.CHECK, Masks.EACH)
+            if how is not Masks.EACH or options.all_masks or has_quick_masks(request)
         ]
         came = {how: tried(request, how, engine, tokens) for how in ways}
         check(came, language)

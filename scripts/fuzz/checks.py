@@ -3,7 +3,7 @@
     whole       accepted exactly where tree-sitter's parse has no fault; and then every beginning of it is one, too
     pieces      the same verdict however the text is cut into pieces
     sequence    allowing is what accepting then says; taking back and trying leave no trace
-    mask        all tokens at once have the answers that each gets alone
+    mask        all tokens at once have the answers that each gets alone, with a dictionary and without
     matcher     the same of a matcher at a random place, which has one or says why not
     skeleton    there is one of any text at any place, and it is small
     parsed      of a language that is only parsed: its parser lives through it, also with something put in
@@ -38,6 +38,7 @@ MAX_PIECES = 400
 MAX_OPERATIONS = 40
 MAX_TOKEN_PIECES, MAX_TOKEN_BYTES = 60, 40
 MAX_MASKED_BYTES = 3_000
+MAX_DICTIONARY_BYTES = 4_000_000
 N_SLOWEST = 3
 MAX_SKELETON_BYTES = 4_000_000
 
@@ -229,11 +230,20 @@ class Checks:
         spelled = _kernels.GrammarVocabulary(self._tables[grammar.name, has_policy], vocabulary)
         acceptor = self.acceptor(grammar, has_policy)
         words = np.zeros(vocabulary.n_words, np.uint32)
+        kept = np.zeros(vocabulary.n_words, np.uint32)
+        dictionary = _kernels.MaskDictionary(b"fuzz", MAX_DICTIONARY_BYTES, vocabulary.n_words)
         start, end = sorted(random.randint(0, min(len(text), MAX_MASKED_BYTES)) for _ in range(2))
         for piece in (text[:start], text[start:end]):
             if not acceptor.accept(piece) or acceptor.gave_up:
                 return
-            is_decided = self.timed("fill_mask", acceptor.fill_mask, spelled, words)
+            # Once through the dictionary first: then it is what the places before and this one have in common.
+            self.timed("fill_mask", acceptor.fill_mask, spelled, kept, dictionary)
+            outcome = self.timed("fill_mask", acceptor.fill_mask, spelled, words)
+            is_decided = outcome == _kernels.MaskOutcome.DECIDED
+            again = acceptor.fill_mask(spelled, kept, dictionary, is_walked=False)
+            if is_decided and again == _kernels.MaskOutcome.DECIDED:
+                self.n["masks found again"] += 1
+                require(np.array_equal(words, kept), "the dictionary has another mask")
             self.n["masks"] += 1
             mask = np.unpackbits(words.view(np.uint8), bitorder="little")
             require(not mask[len(tokens) :].any(), "a token that is not there is allowed")

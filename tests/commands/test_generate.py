@@ -109,8 +109,9 @@ def test_both_ways_side_by_side(generate: Generate, language: str, text: str) ->
     assert check["n_new_tokens"] == each["n_new_tokens"] > 0
     assert (check["n_masked"], each["n_masked"] > 0) == (0, True)
     assert report["saved_s"] == pytest.approx(each["guard_s"] - check["guard_s"], abs=1e-3)
-    assert [line.split()[0] for line in table[1:3]] == ["check", "each"]
-    assert table[3].startswith(
+    assert report["dictionary"]["n_new_tokens"] == check["n_new_tokens"]
+    assert [line.split()[0] for line in table[1:4]] == ["check", "dictionary", "each"]
+    assert table[4].startswith(
         f"The same {check['n_new_tokens']} tokens. Checking each token as it is proposed took "
     )
 
@@ -126,7 +127,11 @@ def test_where_there_are_no_masks_a_comparison_says_so(generate: Generate) -> No
     [
         ([], b"x", "Name what is to be written with --language, as in --language json, or a --schema."),
         (["--language", "klingon"], b"x", "language 'klingon' is not known"),
-        (["--language", "json", "--masks", "some"], b"x", "--masks is 'some': use one of off, check, each."),
+        (
+            ["--language", "json", "--masks", "some"],
+            b"x",
+            "--masks is 'some': use one of off, check, each, dictionary.",
+        ),
         (["--language", "json", "--max-tokens", "0"], b"x", "--max-tokens"),
         (["--language", "json"], b" \n", "The request is empty"),
         (["--language", "json"], b"\xff\xfe", "is not UTF-8 text"),

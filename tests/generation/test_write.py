@@ -9,6 +9,7 @@ from treefill.engine.api import CancelFlag, Finish
 from treefill.errors import BadInput
 from treefill.generation import DocumentRequest, Masks, Unfinished, Written, write
 from treefill.generation.masks import MaskTokens
+from treefill.syntax import dictionary
 from treefill.syntax.languages import language_by_id
 from treefill.syntax.schema import schema_of
 
@@ -33,7 +34,8 @@ def written(
     request = DocumentRequest(
         wish, language_by_id(language), schema_of(schema, "test") if schema is not None else None, **more
     )
-    tokens = MaskTokens.of(engine.vocabulary) if request.masks is Masks.EACH else None
+    is_masked = request.masks in (Masks.EACH, Masks.DICTIONARY)
+    tokens = MaskTokens.of(engine.vocabulary) if is_masked else None
     return write(request, engine, CancelFlag(), tokens)
 
 
@@ -233,6 +235,21 @@ def test_masks_change_no_token(language: str) -> None:
     assert each.generation.n_masked >= each.generation.n_guarded > 0
     assert each.generation.finish is Finish.STOPPED
     assert check.generation.n_masked == 0
+
+
+def test_nor_are_they_with_masks_that_were_made_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dictionary, "N_TRIALS", 1)
+    texts = ("def f(x):\n    return = x\n", "def f(x):\n    return x\n" + FENCE)
+    check = written("python", *texts)
+    first = written("python", *texts, masks=Masks.DICTIONARY)
+    assert dictionary.BACKGROUND.wait(30)
+    for _ in range(4):  # what waits too long in the background is forgotten
+        later = written("python", *texts, masks=Masks.DICTIONARY)
+        assert dictionary.BACKGROUND.wait(30)
+
+    assert check.generation.token_ids == first.generation.token_ids == later.generation.token_ids
+    assert check.generation.n_refused_first == later.generation.n_refused_first
+    assert later.generation.n_masked > first.generation.n_masked
 
 
 def test_nor_with_a_schema() -> None:

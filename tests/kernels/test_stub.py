@@ -27,7 +27,8 @@ def test_the_stub_and_the_module_agree() -> None:
 
 
 def name_of(member: ast.stmt) -> str:
-    """Of a method, or of a field with its type; empty for what is neither."""
-    if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
-        return member.target.id
+    """Of a method, of a field with its type or of a member of an enumeration; empty for what is none of them."""
+    targets = member.targets if isinstance(member, ast.Assign) else [getattr(member, "target", None)]
+    if isinstance(targets[0], ast.Name):
+        return targets[0].id
     return member.name if isinstance(member, ast.FunctionDef) else ""

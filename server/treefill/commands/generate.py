@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from treefill.generation.masks import MaskTokens
 
 MAX_WISH_BYTES = 1_000_000
+N_LEARNT = 3
+"""So often the dictionary sees a document before it is compared."""
+LEARNING_S = 60.0
+"""So long it may take each time."""
 
 LanguageOption = Annotated[
     str | None,
@@ -32,10 +36,14 @@ SchemaOption = Annotated[
 ]
 MaxTokens = Annotated[int, typer.Option("--max-tokens", min=1, help="Most tokens to write.")]
 MasksOption = Annotated[
-    str, typer.Option("--masks", help="off, check (each token) or each (a whole mask for each token).")
+    str,
+    typer.Option(
+        "--masks",
+        help="off, check (each token), each (a whole mask for each token) or dictionary (those made before).",
+    ),
 ]
 Compare = Annotated[
-    bool, typer.Option("--compare", help="Write twice, with --masks check and each, and tell both times.")
+    bool, typer.Option("--compare", help="Write with --masks check, dictionary and each, and tell the times.")
 ]
 Temperature = Annotated[float | None, typer.Option(help="0 takes the likeliest token.", show_default=False)]
 Seed = Annotated[int | None, typer.Option(help="The same seed draws the same tokens.", show_default=False)]
@@ -62,6 +70,7 @@ def generate_command(
     # The parsers and what reads schemas are loaded for nobody else.
     from treefill.engine.api import Sampling
     from treefill.generation import DocumentRequest, Masks, Unfinished
+    from treefill.syntax.dictionary import save_dictionaries
     from treefill.syntax.lexers import LEXERS
     from treefill.syntax.schema import read_schema
 
@@ -94,6 +103,7 @@ def generate_command(
         raise typer.Exit(1) from None
     finally:
         opened.close()
+        save_dictionaries()
     sys.stdout.write(written.text)
     for sentence in notices(written, request):
         print(f"treefill: {sentence}", file=sys.stderr)
@@ -145,36 +155,49 @@ def notices(written: Written, request: DocumentRequest) -> Iterator[str]:
 
 
 def comparison(report: dict[str, Any]) -> str:
-    """Both runs side by side, for people."""
-    check, each = report["check"], report["each"]
-    lines = [f"{'':8}{'seconds':>10}{'in guard and masks':>22}{'a token':>14}"]
-    for name, run in (("check", check), ("each", each)):
+    """The runs side by side, for people."""
+    check, dictionary, each = report["check"], report["dictionary"], report["each"]
+    lines = [f"{'':10}{'seconds':>10}{'in guard and masks':>22}{'a token':>14}"]
+    for name, run in (("check", check), ("dictionary", dictionary), ("each", each)):
         a_token_ms = 1000 * run["guard_s"] / max(run["n_new_tokens"], 1)
-        lines.append(f"{name:8}{run['seconds']:>10.2f}{run['guard_s']:>20.3f} s{a_token_ms:>11.3f} ms")
+        lines.append(f"{name:10}{run['seconds']:>10.2f}{run['guard_s']:>20.3f} s{a_token_ms:>11.3f} ms")
     lines.append(
         f"The same {check['n_new_tokens']} tokens. Checking each token as it is proposed took "
         f"{report['saved_s']:.3f} s less than a mask for each: 1/{report['ratio']:.0f} of the time."
     )
+    if dictionary["n_masked"]:
+        lines.append(
+            f"The dictionary had seen this document written before: it knew the masks of {dictionary['n_masked']} "
+            "tokens, and the others were checked."
+        )
     if each["n_masked"] == 0:
         lines.append(f"No masks were made: {each['unguarded'] or 'no token was chosen under one'}")
     return "\n".join(lines)
 
 
 def _compared(request: DocumentRequest, engine: Engine) -> tuple[Written, dict[str, Any]]:
-    """Once with every token checked as it is proposed, once with a mask for each. Raises where they differ."""
+    """With every token checked as it is proposed, with the masks that the dictionary has learned of the same document,
+    and with a mask for each. Raises where they differ.
+    """
     from treefill.engine.api import CancelFlag, GenerateRequest
     from treefill.generation import Masks
+    from treefill.syntax.dictionary import BACKGROUND
 
     tokens = _mask_tokens(engine)
     # The first one would find a model that nobody has used yet.
     engine.generate(GenerateRequest((0,), max_new_tokens=2, reuse=False), CancelFlag())
-    asked = [replace(request, masks=how) for how in (Masks.CHECK, Masks.EACH)]
-    check, each = (_written(one, engine, tokens) for one in asked)
-    if check.generation.token_ids != each.generation.token_ids:
+    known = replace(request, masks=Masks.DICTIONARY)
+    for _ in range(N_LEARNT):
+        _written(known, engine, tokens)
+        BACKGROUND.wait(LEARNING_S)
+    asked = [replace(request, masks=how) for how in (Masks.CHECK, Masks.DICTIONARY, Masks.EACH)]
+    check, dictionary, each = (_written(one, engine, tokens) for one in asked)
+    if not check.generation.token_ids == dictionary.generation.token_ids == each.generation.token_ids:
         raise RuntimeError("other tokens were written under masks than without")
     report = {
         "check": written_json(check, asked[0], engine),
-        "each": written_json(each, asked[1], engine),
+        "dictionary": written_json(dictionary, asked[1], engine),
+        "each": written_json(each, asked[2], engine),
         "saved_s": round(each.guard_s - check.guard_s, 4),
         "ratio": round(each.guard_s / max(check.guard_s, 1e-6), 1),
     }
@@ -185,7 +208,7 @@ def _written(request: DocumentRequest, engine: Engine, tokens: MaskTokens | None
     from treefill.engine.api import CancelFlag
     from treefill.generation import Masks, write
 
-    if request.masks is Masks.EACH and tokens is None:
+    if request.masks in (Masks.EACH, Masks.DICTIONARY) and tokens is None:
         tokens = _mask_tokens(engine)
     return write(request, engine, CancelFlag(), tokens)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treefill.generation.prompt import FENCE
+from treefill.syntax.dictionary import dictionary_for
 from treefill.syntax.vocabulary import MaskVocabulary
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Masks(StrEnum):
     """Each token is checked when the model proposes it."""
     EACH = "each"
     """A mask of the whole vocabulary is computed for every token."""
+    DICTIONARY = "dictionary"
+    """Masks that were made before are used, and missing ones are made beside the model; else as `check`."""
 
 
 def _computed_each_time(matcher: Matcher, vocabulary: MaskVocabulary) -> Mask:
@@ -44,7 +47,15 @@ def _computed_each_time(matcher: Matcher, vocabulary: MaskVocabulary) -> Mask:
     return lambda: matcher.fill_mask(vocabulary)
 
 
-_MAKERS: Mapping[Masks, Callable[[Matcher, MaskVocabulary], Mask]] = {Masks.EACH: _computed_each_time}
+def _made_before(matcher: Matcher, vocabulary: MaskVocabulary) -> Mask:
+    dictionary = dictionary_for(matcher.loaded, vocabulary)
+    return lambda: matcher.known_mask(vocabulary, dictionary)
+
+
+_MAKERS: Mapping[Masks, Callable[[Matcher, MaskVocabulary], Mask]] = {
+    Masks.EACH: _computed_each_time,
+    Masks.DICTIONARY: _made_before,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from treefill import __version__, _kernels
 from treefill.syntax.grammars import LoadedGrammar
-from treefill.syntax.lexers import library_digest
+from treefill.syntax.lexers import LEXERS, library_digest
 from treefill.syntax.matcher import tables
 from treefill.syntax.vocabulary import MaskVocabulary, to_bools
 
@@ -258,6 +258,29 @@ class MaskDictionary:
         if self._follower is None:
             self._follower = _Follower(self._grammar)
         return self._follower.at(text)
+
+
+BACKGROUND = Background()
+"""What all dictionaries of this process have done beside the way of a request."""
+_KNOWN: dict[tuple[LoadedGrammar, bytes], MaskDictionary] = {}
+_KNOWN_LOCK = threading.Lock()
+
+
+def dictionary_for(loaded: LoadedGrammar, vocabulary: MaskVocabulary) -> MaskDictionary:
+    """The process's own for a grammar and a vocabulary, kept where its lexers are. Raises `GrammarError`."""
+    with _KNOWN_LOCK:
+        key = (loaded, vocabulary.digest)
+        if key not in _KNOWN:
+            _KNOWN[key] = MaskDictionary(loaded, vocabulary, BACKGROUND, LEXERS.folder)
+        return _KNOWN[key]
+
+
+def save_dictionaries() -> None:
+    """Keep what all of them have for the next process."""
+    with _KNOWN_LOCK:
+        known = list(_KNOWN.values())
+    for each in known:
+        each.save()
 
 
 class _Follower:

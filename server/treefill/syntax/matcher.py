@@ -170,6 +170,11 @@ class Matcher:
         return self._loaded.name
 
     @property
+    def loaded(self) -> LoadedGrammar:
+        """The grammar itself."""
+        return self._loaded
+
+    @property
     def gave_up(self) -> str:
         """Why everything is allowed from here on; empty while the grammar decides."""
         return self._acceptor.gave_up
