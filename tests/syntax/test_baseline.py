@@ -1,5 +1,7 @@
 """What counts against a text that is put into another one."""
 
+import time
+
 import pytest
 from treefill.syntax import baseline as baseline_module
 from treefill.syntax.baseline import Baseline, Verdict
@@ -63,3 +65,12 @@ def test_a_large_file_is_judged_by_what_is_around_the_cursor() -> None:
 
 def test_without_a_grammar_nothing_is_told() -> None:
     assert Baseline.of("x", 0, Language("brainfuck"), "a") == "There is no grammar for brainfuck."
+
+
+def test_time_that_others_take_of_the_machine_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baseline_module, "TIME_LIMIT_S", 0.15)
+    baseline = Baseline.of("f()\n" * 2000, 0, language_by_id("python"), "some/file")
+    assert isinstance(baseline, Baseline)
+    time.sleep(0.2)
+
+    assert baseline.verdict(0, 0, "if (\n").complaint

@@ -75,7 +75,8 @@ def test_a_statement_for_which_there_was_no_time_is_asked_about_again(
     """Another time: at the next keystroke it would take as long again."""
     parse, asked = dialect.parse, count()
     later_s = [0.0]
-    monkeypatch.setattr(dialect, "perf_counter", lambda: later_s[0])
+    for clock in ("perf_counter", "thread_time"):
+        monkeypatch.setattr(dialect, clock, lambda: later_s[0])
     monkeypatch.setattr(dialect, "_VERDICTS", dialect._Verdicts())
 
     def slow(*arguments: object, **options: object) -> None:

@@ -7,7 +7,7 @@ with the reason.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from time import perf_counter
+from time import thread_time
 
 from treefill.errors import GrammarError
 from treefill.syntax.dialect import dialect_of
@@ -20,7 +20,7 @@ from treefill.syntax.policies import Splice, complaint_of
 from treefill.syntax.window import window_of
 
 TIME_LIMIT_S = 0.15
-"""For the text as it is, and once more for all that is put into it."""
+"""Of the processor, for the text as it is, and once more for all that is put into it."""
 
 N_SPARE_BYTES = 64
 """A fault may take in so much more of what stood there than before."""
@@ -53,8 +53,8 @@ class Baseline:
     before: Parsed
     fence: Fence | None = None
     """The code is all of a fence's, and the document's places are outside of it."""
-    deadline_s: float = field(default_factory=lambda: perf_counter() + TIME_LIMIT_S)
-    """By the clock of `time.perf_counter`: later verdicts are unknown."""
+    deadline_s: float = field(default_factory=lambda: thread_time() + TIME_LIMIT_S)
+    """By the clock of `time.thread_time`: later verdicts are unknown."""
 
     @property
     def n_faults(self) -> int:
@@ -87,7 +87,7 @@ class Baseline:
             refused = hazard(part, grammar.grammar)
             if refused:
                 return refused
-            parsed = TREES.parse(path, encoded(part), grammar, perf_counter() + TIME_LIMIT_S)
+            parsed = TREES.parse(path, encoded(part), grammar, thread_time() + TIME_LIMIT_S)
         except GrammarError as error:
             return str(error)
         if parsed is None:

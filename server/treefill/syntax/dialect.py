@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from threading import Lock
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import TypeVar
 
 from treefill.errors import GrammarError
@@ -56,7 +56,7 @@ def dialect_of(
         return named
     if len(language.grammars) == 1:
         return first
-    deadline_s = perf_counter() + TIME_LIMIT_S
+    deadline_s = thread_time() + TIME_LIMIT_S
     told = _told_by(statements_near(text, offset), language, deadline_s)
     if told is None and others:
         # Nothing, or as much for the one as for the other.
@@ -69,7 +69,7 @@ def _told_by(statements: Iterable[str], language: Language, deadline_s: float) -
     """The grammar that parses more of them than any other; None where that is none."""
     n_parsed = dict.fromkeys(language.grammars, 0)
     for statement in statements:
-        if perf_counter() > deadline_s:
+        if thread_time() > deadline_s:
             break
         for grammar in language.grammars:
             n_parsed[grammar] += _VERDICTS.is_parsed(statement, grammar, deadline_s)
@@ -112,14 +112,14 @@ class _Verdicts:
                 return self._known[key]
             if perf_counter() < self._late.get(key, 0.0):
                 return False
-        started_s = perf_counter()
+        started_s = thread_time()
         verdict = _verdict(statement, grammar, deadline_s)
-        ended_s = perf_counter()
+        took_s = thread_time() - started_s
         with self._lock:
             if verdict is not None:
                 _keep(self._known, key, verdict)
-            elif ended_s - started_s > TIME_LIMIT_S / 2:
-                _keep(self._late, key, ended_s + ASKED_AGAIN_S)
+            elif took_s > TIME_LIMIT_S / 2:
+                _keep(self._late, key, perf_counter() + ASKED_AGAIN_S)
         return bool(verdict)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import re
 from codecs import getincrementaldecoder
-from time import perf_counter, thread_time
+from time import thread_time
 
 from treefill.errors import GrammarError
 from treefill.syntax.hazards import hazard
@@ -246,7 +246,7 @@ class RuleGuard:
         if grammar is None or hazard(self._window + text, grammar.grammar):
             return breach_in_words(self._before, text, "", place.language, rules, self._kinds)
         window, middle = encoded(self._window), encoded(text)
-        deadline_s = perf_counter() + PARSE_LIMIT_S
+        deadline_s = thread_time() + PARSE_LIMIT_S
         if self._window_parsed is None:
             self._window_parsed = parse(window, grammar, None, deadline_s)
         opened = open_brackets(lexemes(self._window + text, place.language))

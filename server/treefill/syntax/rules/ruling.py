@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import thread_time
 
 from treefill.errors import GrammarError
 from treefill.syntax.baseline import Baseline
@@ -87,7 +87,7 @@ class Ruling:
     dialects: Mapping[str, str] = field(default_factory=dict)
     others: Sequence[str] = ()
     """Texts in the same language, which tell the dialect where this one does not."""
-    _deadline_s: float = field(default_factory=lambda: perf_counter() + TIME_LIMIT_S)
+    _deadline_s: float = field(default_factory=lambda: thread_time() + TIME_LIMIT_S)
     _baseline: Baseline | None = None
 
     def breach(self, n_replaced: int, text: str) -> Breach | None:
@@ -120,7 +120,7 @@ class Ruling:
 
     def _placed(self, code: str, n_replaced: int) -> Placed | None:
         """The tree with the code in it, or None where there is no tree to be had."""
-        if perf_counter() > self._deadline_s:
+        if thread_time() > self._deadline_s:
             return None
         base = self._base()
         if base is None:
