@@ -9,6 +9,7 @@ from treefill.commands.doctor import doctor_command
 from treefill.commands.evaluate import eval_app
 from treefill.commands.generate import generate_command
 from treefill.commands.languages import languages_command
+from treefill.commands.masks import masks_app
 from treefill.commands.model import model_app
 from treefill.commands.rules import rules_app
 from treefill.commands.serve import core_command, serve_command
@@ -30,6 +31,7 @@ cli.command("complete")(complete_command)
 cli.command("explain")(explain_command)
 cli.command("generate")(generate_command)
 cli.add_typer(syntax_app, name="syntax")
+cli.add_typer(masks_app, name="masks")
 cli.add_typer(rules_app, name="rules")
 cli.add_typer(model_app, name="model")
 cli.add_typer(eval_app, name="eval")
