@@ -235,14 +235,15 @@ bool Parser::is_inside_brackets(Stack stack) {
   const auto is_open = [&] {
     return stacks_.is_cut(at) ? (stacks_.facts_below(at) & kIsInsideBrackets) != 0 : states.contains(stacks_.state(at));
   };
+  bool is_inside = false;
   for (; at != kNoStack && !known_outside_.contains(at); at = stacks_.below(at)) {
-    if (is_open()) return true;
-    if (stacks_.is_cut(at)) break;
+    is_inside = is_open();
+    if (is_inside || stacks_.is_cut(at)) break;
     ++n_walked;
   }
   is_spent(n_walked / kWalkedAStep);
-  known_outside_.insert(stack);
-  return false;
+  if (!is_inside) known_outside_.insert(stack);
+  return is_inside;
 }
 
 void Parser::start_lexing(Version& version, uint16_t lex_state) const {
