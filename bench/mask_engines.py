@@ -111,6 +111,9 @@ class Engine(Protocol):
         """Every grammar of the language that it might load."""
 
 
+DICTIONARY_BYTES = 64 << 20
+
+
 class Ours:
     """The acceptor over tree-sitter's tables, and the vocabulary's masks of it."""
 
@@ -120,27 +123,37 @@ class Ours:
         self._vocabulary = _kernels.Vocabulary(tokens.spelled, tokens.n_logits)
 
     def contenders(self, language_id: str) -> list[Contender]:
-        """One for each dialect."""
-        return [self._contender(grammar) for grammar in language_by_id(language_id).grammars]
+        """Two for each dialect: every mask made, and those of earlier passes found again."""
+        grammars = language_by_id(language_id).grammars
+        return [self._contender(grammar, is_kept) for grammar in grammars for is_kept in (False, True)]
 
-    def _contender(self, grammar: Grammar) -> Contender:
+    def _contender(self, grammar: Grammar, is_kept: bool) -> Contender:
         def compiled() -> Walker:
             try:
                 loaded = tables(load(grammar))
-                return OurWalker(loaded, _kernels.GrammarVocabulary(loaded, self._vocabulary), self._tokens)
+                spelled = _kernels.GrammarVocabulary(loaded, self._vocabulary)
             except GrammarError as error:
                 raise CannotLoad(str(error)) from None
+            n_words = self._vocabulary.n_words
+            kept = _kernels.MaskDictionary(b"bench", DICTIONARY_BYTES, n_words) if is_kept else None
+            return OurWalker(loaded, spelled, self._tokens, kept)
 
-        return Contender(self.name, f"{grammar.package} {grammar.version}", compiled)
+        name = f"{grammar.package} {grammar.version}"
+        return Contender(self.name, f"{name}, dictionary" if is_kept else name, compiled)
 
 
 class OurWalker:
     """`Walker` over an acceptor."""
 
     def __init__(
-        self, grammar: _kernels.Grammar, vocabulary: _kernels.GrammarVocabulary, tokens: Tokens
+        self,
+        grammar: _kernels.Grammar,
+        vocabulary: _kernels.GrammarVocabulary,
+        tokens: Tokens,
+        dictionary: _kernels.MaskDictionary | None = None,
     ) -> None:
         self.words = tokens.no_mask()
+        self._dictionary = dictionary
         self._grammar, self._vocabulary, self._spelled = grammar, vocabulary, tokens.spelled
         self._acceptor = _kernels.Acceptor(grammar)
 
@@ -150,7 +163,7 @@ class OurWalker:
 
     def fill_mask(self) -> None:
         """As the protocol says."""
-        self._acceptor.fill_mask(self._vocabulary, self.words)
+        self._acceptor.fill_mask(self._vocabulary, self.words, self._dictionary)
 
     def accept(self, token_id: int) -> bool:
         """As the protocol says."""
