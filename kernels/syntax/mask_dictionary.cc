@@ -160,7 +160,7 @@ void StoredMask::apply(std::span<uint32_t> words, std::span<const uint32_t> all)
   }
 }
 
-// What an earlier process has written. Read without the dictionary's lock held by others: `pread` has no place.
+// What an earlier process has written. Reading it has no place in the file that another reader could move.
 class MaskDictionary::File {
  public:
   File(const std::string& path, const Hash128& environment) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -176,7 +176,7 @@ class MaskDictionary::File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  size_t n_records() const { return rows_.size(); }
+  const std::vector<Row>& rows() const { return rows_; }
   const Row* find(const Hash128& hash) const {
     const auto row = std::lower_bound(rows_.begin(), rows_.end(), hash,
                                       [](const Row& each, const Hash128& sought) { return each.hash < sought; });
@@ -348,35 +348,55 @@ void MaskDictionary::clear() {
 }
 
 std::string MaskDictionary::dump(size_t limit) const {
+  struct Chosen {
+    Hash128 hash;
+    std::string key;
+    Found entry;
+    Hash128 content;
+  };
   std::lock_guard lock(mutex_);
-  std::vector<const std::pair<const Hash128, Kept>*> chosen;
-  std::unordered_map<Hash128, Stretch, HashOfHash> masks;
+  std::vector<Chosen> chosen;
+  std::unordered_map<Hash128, std::pair<std::shared_ptr<const StoredMask>, Stretch>, HashOfHash> masks;
   size_t n_bytes = sizeof(Header);
-  for (const Hash128& hash : order_) {
-    const auto& each = *kept_.find(hash);
-    const Kept& kept = each.second;
-    if (kept.entry->is_private) continue;
-    const bool is_new = kept.entry->mask && !masks.contains(kept.content);
-    n_bytes += sizeof(Row) + record_of(kept.key, *kept.entry, {}).size();
-    n_bytes += is_new ? sizeof(uint32_t) + kept.entry->mask->n_bytes() : 0;
-    if (n_bytes > std::min(limit, kMaxFileBytes)) break;
-    if (is_new) masks.emplace(kept.content, Stretch{});
-    chosen.push_back(&each);
+  const auto has_room = [&](Chosen each) {
+    const bool is_new = each.entry->mask && !masks.contains(each.content);
+    n_bytes += sizeof(Row) + record_of(each.key, *each.entry, {}).size();
+    n_bytes += is_new ? sizeof(uint32_t) + each.entry->mask->n_bytes() : 0;
+    if (n_bytes > std::min(limit, kMaxFileBytes)) return false;
+    if (is_new) masks.emplace(each.content, std::pair(each.entry->mask, Stretch{}));
+    chosen.push_back(std::move(each));
+    return true;
+  };
+  bool is_room = true;
+  for (auto hash = order_.begin(); is_room && hash != order_.end(); ++hash) {
+    const Kept& kept = kept_.at(*hash);
+    if (!kept.entry->is_private) is_room = has_room({*hash, kept.key, kept.entry, kept.content});
   }
-  std::sort(chosen.begin(), chosen.end(), [](const auto* one, const auto* other) { return one->first < other->first; });
+  // What an earlier process had and nobody asked for in this one.
+  for (size_t i = 0; is_room && file_ && i < file_->rows().size(); ++i) {
+    const Row& row = file_->rows()[i];
+    if (kept_.contains(row.hash)) continue;
+    try {
+      auto [key, entry] = file_->read(row);
+      const Hash128 content = entry.mask ? content_hash(*entry.mask) : Hash128{};
+      is_room = has_room({row.hash, std::move(key), std::make_shared<const MaskEntry>(std::move(entry)), content});
+    } catch (const std::exception&) {
+      break;  // where one record is damaged none is to be believed
+    }
+  }
+  std::sort(chosen.begin(), chosen.end(), [](const Chosen& one, const Chosen& other) { return one.hash < other.hash; });
 
   const size_t first = sizeof(Header) + chosen.size() * sizeof(Row);
   std::string bodies;
-  for (auto& [content, stretch] : masks) {
+  for (auto& [content, mask] : masks) {
     std::string values;
-    append_all(values, contents_.at(content).mask->values());
-    stretch = put(bodies, first, values);
+    append_all(values, mask.first->values());
+    mask.second = put(bodies, first, values);
   }
   std::string rows;
-  for (const auto* each : chosen) {
-    const Kept& kept = each->second;
-    const Stretch mask = kept.entry->mask ? masks.at(kept.content) : Stretch{};
-    append(rows, Row{each->first, put(bodies, first, record_of(kept.key, *kept.entry, mask))});
+  for (const Chosen& each : chosen) {
+    const Stretch mask = each.entry->mask ? masks.at(each.content).second : Stretch{};
+    append(rows, Row{each.hash, put(bodies, first, record_of(each.key, *each.entry, mask))});
   }
   Header header{kMagic, static_cast<uint32_t>(chosen.size()), hash_of(environment_), first + bodies.size(), 0};
   header.checksum = checksum_of(header, rows);
@@ -402,7 +422,7 @@ MaskDictionary::Counts MaskDictionary::counts() const {
   counts.n_nearest = n_nearest_;
   counts.n_entries = kept_.size();
   counts.n_masks = contents_.size();
-  counts.n_in_file = file_ ? file_->n_records() : 0;
+  counts.n_in_file = file_ ? file_->rows().size() : 0;
   return counts;
 }
 

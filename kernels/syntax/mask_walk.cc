@@ -208,8 +208,9 @@ MaskDictionary::Found MaskWalk::keep(Id config, bool has_line_feed, size_t rung,
   }
   // What was found out before the scanner showed that it looks at what was forgotten is no knowledge.
   if (is_column_kept_ != parser_.scanner_.asks_for_column()) return std::make_shared<const MaskEntry>(std::move(entry));
+  const uint64_t generation = dictionary.generation();
   const MaskDictionary::Found kept = dictionary.add(dictionary.hash(key), key, std::move(entry));
-  near_of(config, has_line_feed) = {config, has_line_feed, dictionary.generation(), kept};
+  near_of(config, has_line_feed) = {config, has_line_feed, generation, kept};
   return kept;
 }
 
@@ -244,11 +245,14 @@ void MaskWalk::write(const Parse& parse, std::string& key, bool& is_private) con
   const ScannerModel* model = parser_.grammar()->model;
   const bool is_memory_harmless = memory.empty() || (model && model->remembers_layout_only());
   is_private |= !is_memory_harmless || !is_harmless(pasts_[parse.past]) || !is_harmless(lexeme.written);
-  append(key, static_cast<uint32_t>(lexeme.alternatives.size()));
+  std::vector<std::string> alternatives;
   for (const Alternative& each : lexeme.alternatives) {
-    write(each.stack, key);
-    write(each.config, key, is_private);
+    write(each.stack, alternatives.emplace_back());
+    write(each.config, alternatives.back(), is_private);
   }
+  std::sort(alternatives.begin(), alternatives.end());
+  append(key, static_cast<uint32_t>(alternatives.size()));
+  for (const std::string& each : alternatives) key += each;
 }
 
 // From the top down.
@@ -781,7 +785,7 @@ MaskWalk::Id MaskWalk::keep_lexeme(const Version& version, std::string_view text
     const Symbol word = language_.keyword_capture_token();
     const bool may_be_word = is_lexed && parser_.grammar()->keywords && word != kEnd &&
                              parser_.grammar()->lexer.state(version.lex).reachable.contains(word);
-    std::string written(is_lexed ? text.substr(n_settled(version)) : rest);
+    std::string written(is_lexed ? unsettled(version, text) : rest);
     lexemes_.push_back(
         {std::string(text), version, is_lexed, std::move(alternatives), std::move(key), std::move(written)});
     links_.push_back({.ending = ending, .is_lexed = is_lexed, .may_be_word = may_be_word});
@@ -799,6 +803,7 @@ MaskWalk::Id MaskWalk::ending_of(const Version& version, std::string_view text) 
   append(key, version.accepted == language_.keyword_capture_token() ? keyword_at(version, text, version.accepted_end)
                                                                     : kDead);
   if (grammar.model) key += grammar.model->past(text);
+  if (is_column_kept_ && !grammar.model) key += text;
   return ending_ids_.try_emplace(std::move(key), static_cast<Id>(ending_ids_.size())).first->second;
 }
 
@@ -815,32 +820,35 @@ LexState MaskWalk::keyword_at(const Version& version, std::string_view text, uin
   return state;
 }
 
-// How much of the lexeme's text is never read again. Where the automaton will find a longer token whatever comes, it
-// never goes back to the one before.
-uint32_t MaskWalk::n_settled(const Version& version) const {
+// What of the lexeme's text may be read again. Where the automaton will find a longer token whatever comes, it never
+// goes back to the one before.
+std::string_view MaskWalk::unsettled(const Version& version, std::string_view text) const {
+  const Grammar& grammar = *parser_.grammar();
+  const Policy& policy = grammar.policy;
   const bool has_token = version.accepted != kNoSymbol;
-  const bool goes_back = has_token && !parser_.grammar()->lexer.state(version.lex).is_bound_to_accept;
-  return goes_back ? std::min(version.accepted_end, version.cursor) : version.cursor;
+  const auto& state = grammar.lexer.state(version.lex);
+  const bool is_number = policy.has_json_numbers() &&
+                         ((has_token && policy.is_json_number(version.accepted)) ||
+                          state.reachable.any_of([&](Symbol symbol) { return policy.is_json_number(symbol); }));
+  if (is_number) return text.substr(version.token_start);
+  if (is_column_kept_ && !grammar.model) return text;  // how far into its line it ends may be asked
+  const bool goes_back = has_token && !state.is_bound_to_accept;
+  return text.substr(goes_back ? std::min(version.accepted_end, version.cursor) : version.cursor);
 }
 
 // All that the automaton and the parser may yet ask of the lexeme.
 std::string MaskWalk::lexeme_key(const Version& version, std::string_view text) const {
   const Grammar& grammar = *parser_.grammar();
-  const Policy& policy = grammar.policy;
-  const auto& reachable = grammar.lexer.state(version.lex).reachable;
   const Symbol word = language_.keyword_capture_token();
   const bool has_token = version.accepted != kNoSymbol;
   std::string key;
   append(key, version.lex);
   append(key, version.accepted);
-  if (grammar.keywords && (version.accepted == word || reachable.contains(word))) {
+  if (grammar.keywords && (version.accepted == word || grammar.lexer.state(version.lex).reachable.contains(word))) {
     append(key, keyword_at(version, text, version.cursor));
     if (has_token) append(key, keyword_at(version, text, version.accepted_end));
   }
-  const bool is_number =
-      policy.has_json_numbers() && ((has_token && policy.is_json_number(version.accepted)) ||
-                                    reachable.any_of([&](Symbol symbol) { return policy.is_json_number(symbol); }));
-  key += text.substr(is_number ? version.token_start : n_settled(version));
+  key += unsettled(version, text);
   if (grammar.model && text.find('\n') != std::string_view::npos) key += grammar.model->past(text);
   return key;
 }

@@ -211,7 +211,7 @@ class MaskWalk {
   bool is_extra(Stack stack, Symbol symbol) const;
   std::string rest_of(const Version& version, std::string_view text);
   std::vector<Alternative> read_otherwise(const Version& version, Id past, uint32_t begins_at);
-  uint32_t n_settled(const Version& version) const;
+  std::string_view unsettled(const Version& version, std::string_view text) const;
   std::string lexeme_key(const Version& version, std::string_view text) const;
   LexState keyword_at(const Version& version, std::string_view text, uint32_t end) const;
   Id ending_of(const Version& version, std::string_view text);

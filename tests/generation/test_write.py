@@ -238,7 +238,8 @@ def test_masks_change_no_token(language: str) -> None:
 
 
 def test_nor_are_they_with_masks_that_were_made_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dictionary, "N_TRIALS", 1)
+    for least in ("N_TRIALS", "N_PLACES"):
+        monkeypatch.setattr(dictionary, least, 1)
     texts = ("def f(x):\n    return = x\n", "def f(x):\n    return x\n" + FENCE)
     check = written("python", *texts)
     first = written("python", *texts, masks=Masks.DICTIONARY)

@@ -146,8 +146,12 @@ def test_what_is_missing_is_made_in_the_background() -> None:
     text = b'{"a": '
     assert found.known(after("json", text), lambda: text) is None
     assert background.wait(10)
-    assert found.trust.n_right == 1
     assert found.counts["n_entries"] > 0
+    assert found.trust.n_right == 0, "what was made a moment before proves nothing"
+    assert found.known(after("json", text), lambda: text) is None
+    assert background.wait(10)
+    assert found.trust.n_right == 1
+    background.stop()
 
 
 def test_a_wrong_mask_is_dropped_and_told(
@@ -166,6 +170,8 @@ def test_a_wrong_mask_is_dropped_and_told(
 
 def test_is_left_alone_after_several_wrong_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     found = trusted("json")
+    for text in (b"[", b"[1", b"[1,"):
+        found.fill(after("json", text))
     monkeypatch.setattr(MaskDictionary, "_is_right_alone", lambda *_: False)
     for text in (b"[", b"[1", b"[1,"):
         found.compare(text)
@@ -206,14 +212,31 @@ def test_the_next_process_has_what_this_one_made(tmp_path: Path) -> None:
     assert later.counts["n_read"] > 0
 
 
-def test_what_a_user_wrote_is_in_no_file(tmp_path: Path) -> None:
-    found = trusted("cpp", tmp_path)
-    secret = b'auto s = R"hunter2(a'
-    for end in range(len(secret)):
-        found.fill(after("cpp", secret[:end]))
+@pytest.mark.parametrize(
+    ("language", "text", "secret"),
+    [
+        ("cpp", b'auto s = R"hunter2(a', b"hunter2"),
+        ("json", b'{"phone": 4915112345678, "b": 1}', b"491511"),
+        ("python", b"hunter2 = 'hunter2'  # hunter2\nx = hunter2 + 4915112345678\n", b"unter"),
+    ],
+)
+def test_what_a_user_wrote_is_in_no_file(tmp_path: Path, language: str, text: bytes, secret: bytes) -> None:
+    found = trusted(language, tmp_path)
+    for end in range(len(text)):
+        found.fill(after(language, text[:end]))
     found.save()
-    [file] = tmp_path.glob("cpp-*.masks")
-    assert b"hunter2" not in file.read_bytes()
+    [file] = tmp_path.glob(f"{language}-*.masks")
+    assert secret not in file.read_bytes()
+
+
+def test_what_nobody_asked_for_again_stays_in_the_file(tmp_path: Path) -> None:
+    trusted("json", tmp_path).save()
+    later = dictionary_of("json", tmp_path)
+    n_before = later.counts["n_in_file"]
+    later._trust = Trust(n_right=100, n_places=100)
+    later.fill(after("json", b"[[[["))
+    later.save()
+    assert dictionary_of("json", tmp_path).counts["n_in_file"] >= n_before
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])

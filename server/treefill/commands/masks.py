@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 masks_app = typer.Typer(help="Masks that were made before.", no_args_is_help=True)
 
 MAX_CHI_SQUARE = 350.0
-"""Of 256 buckets: hashes that are spread as by chance are beyond it once in 30,000 times."""
+"""Of 256 buckets: many hashes that are spread as by chance are beyond it once in 30,000 times."""
+MIN_HASHES = 2_000
+"""Of fewer it tells nothing."""
 
 
 @masks_app.command("doctor")
@@ -80,7 +82,7 @@ def _complaints(file: MaskFile) -> list[str]:
         )
     if file.n_shared_hashes:
         found.append(f"{file.name}: {file.n_shared_hashes} keys share a hash and are not found.")
-    if file.chi_square > MAX_CHI_SQUARE:
+    if len(file.records) >= MIN_HASHES and file.chi_square > MAX_CHI_SQUARE:
         found.append(f"{file.name}: the hashes are not spread evenly (chi-square {file.chi_square:.0f}).")
     return found
 

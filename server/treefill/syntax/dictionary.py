@@ -12,8 +12,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -38,8 +40,16 @@ MAX_BYTES = 16 << 20
 """Of one language's masks and keys in memory."""
 MAX_FILE_BYTES = 64 << 20
 """Of one language's file."""
+FORMAT = 1
+"""Of keys and masks: another one whenever walk, scanner models or keys change what they say."""
+KEPT_S = 60 * 86_400.0
+"""Files that nobody has written for so long go."""
+MAX_COMPARED = 10_000
+"""Masks that are remembered as compared."""
 N_TRIALS = 100
-"""So many masks are compared before the dictionary is believed."""
+"""So many masks are compared before the dictionary is believed,"""
+N_PLACES = 20
+"""and so many different ones among them."""
 SHARE_RECHECKED = 0.01
 """Of the hits, compared once more."""
 N_WRONG = 3
@@ -63,6 +73,8 @@ class Trust:
     """
 
     n_right: int = 0
+    n_places: int = 0
+    """Different masks among them."""
     n_wrong: int = 0
     n_wrong_in_row: int = 0
     is_lost: bool = False
@@ -70,13 +82,17 @@ class Trust:
     @property
     def is_given(self) -> bool:
         """True where the dictionary may answer."""
-        return self.n_right >= N_TRIALS and not self.is_lost
+        return self.n_right >= N_TRIALS and self.n_places >= N_PLACES and not self.is_lost
 
-    def noted(self, is_right: bool) -> Trust:
-        """After one more mask was compared."""
+    def noted(self, is_right: bool, is_new: bool = True) -> Trust:
+        """After one more mask was compared, which was never compared before where `is_new`."""
         in_row = 0 if is_right else self.n_wrong_in_row + 1
         return Trust(
-            self.n_right + is_right, self.n_wrong + (not is_right), in_row, self.is_lost or in_row >= N_WRONG
+            self.n_right + is_right,
+            self.n_places + (is_right and is_new),
+            self.n_wrong + (not is_right),
+            in_row,
+            self.is_lost or in_row >= N_WRONG,
         )
 
 
@@ -88,6 +104,7 @@ class Background:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_busy = False
+        self._is_stopping = False
 
     def want(self, work: Callable[[], None]) -> None:
         """Have it done some time."""
@@ -98,19 +115,32 @@ class Background:
                 self._thread.start()
             self._changed.notify_all()
 
+    def stop(self) -> None:
+        """Finish what is being done, forget the rest: native code does not outlive its interpreter well."""
+        with self._changed:
+            self._is_stopping = True
+            self._waiting.clear()
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+        self._thread, self._is_stopping = None, False
+
     def wait(self, seconds: float) -> bool:
         """Until nothing is left to do; False where that takes longer."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and not self._is_busy, seconds)
 
     def _run(self) -> None:
-        with contextlib.suppress(OSError, AttributeError):  # a thread of its own only on Linux
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        if sys.platform == "linux":  # elsewhere a thread has no priority of its own
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         while True:
             with self._changed:
                 self._is_busy = False
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: bool(self._waiting))
+                self._changed.wait_for(lambda: bool(self._waiting) or self._is_stopping)
+                if self._is_stopping:
+                    return
                 work = self._waiting.pop()
                 self._is_busy = True
             try:
@@ -142,10 +172,12 @@ class MaskDictionary:
         self._lock = threading.Lock()
         self._trust = Trust()
         self._follower: _Follower | None = None
+        self._compared: set[bytes] = set()
         environment = _environment(loaded, vocabulary)
         self._kernel = _kernels.MaskDictionary(environment, max_bytes, vocabulary.n_words)
         name = f"{loaded.name}-{environment.hex()}.masks"
-        self._file = folder / name if folder is not None else None
+        is_kept = folder is not None and bool(library_digest(loaded))
+        self._file = folder / name if folder is not None and is_kept else None
         self._read_file()
 
     def known(self, acceptor: _kernels.Acceptor, text: Callable[[], bytes]) -> Words | None:
@@ -168,24 +200,36 @@ class MaskDictionary:
         return words if is_found and trust.is_given else None
 
     def fill(self, acceptor: _kernels.Acceptor) -> Words:
-        """The mask `[n_words]` of where the acceptor is, made where it is not known."""
+        """The mask `[n_words]` of where the acceptor is, made where it is not known or not believed; it is kept."""
         words = np.empty(self._vocabulary.n_words, np.uint32)
-        kernel = None if self._trust.is_lost else self._kernel
-        acceptor.fill_mask(self._vocabulary.for_grammar(self._grammar), words, kernel)
+        spelled = self._vocabulary.for_grammar(self._grammar)
+        if not self._trust.is_lost:
+            acceptor.fill_mask(spelled, words, self._kernel)
+        if not self._trust.is_given:
+            acceptor.fill_mask(spelled, words)
         return words
 
     def compare(self, text: bytes) -> bool:
-        """Whether the mask after `text` is what it is without the dictionary; what is wrong is dropped, and told."""
+        """Whether the mask after `text` is what it is without the dictionary; what is wrong is dropped, and told.
+
+        What is missing is made. Trust is earned by what was there.
+        """
         spelled = self._vocabulary.for_grammar(self._grammar)
         known, made = (np.empty(self._vocabulary.n_words, np.uint32) for _ in range(2))
         with self._lock:
             acceptor = self._at(text)
-            if acceptor.fill_mask(spelled, known, self._kernel) != _kernels.MaskOutcome.DECIDED:
-                return True
+            outcome = acceptor.fill_mask(spelled, known, self._kernel, is_walked=False)
+            if outcome == _kernels.MaskOutcome.UNKNOWN:
+                acceptor.fill_mask(spelled, known, self._kernel)
             keys = acceptor.mask_keys
-            acceptor.fill_mask(spelled, made)
+            is_decided = acceptor.fill_mask(spelled, made) == _kernels.MaskOutcome.DECIDED
+            if outcome != _kernels.MaskOutcome.DECIDED or not is_decided:
+                return True
             is_right = np.array_equal(known, made) and self._is_right_alone(acceptor, made)
-            self._trust = self._trust.noted(is_right)
+            place = b"".join(self._kernel.hash(key) for key in keys)
+            self._trust = self._trust.noted(is_right, place not in self._compared)
+            if len(self._compared) < MAX_COMPARED:
+                self._compared.add(place)
         if not is_right:
             for key in keys:
                 self._kernel.evict(key)
@@ -208,8 +252,8 @@ class MaskDictionary:
             ) as new:
                 new.write(data)
             os.replace(new.name, self._file)
-            for older in self._file.parent.glob(f"{self._file.name.rpartition('-')[0]}-*.masks"):
-                if older != self._file:
+            for older in self._file.parent.glob("*.masks"):
+                if older.stat().st_mtime < time.time() - KEPT_S:
                     older.unlink(missing_ok=True)
         except OSError as error:
             log.warning("Masks are not kept for the next start (%s).", error.strerror)
@@ -236,7 +280,7 @@ class MaskDictionary:
             return
         try:
             self._kernel.open_file(str(self._file))
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:  # a name that is no UTF-8 is none for the kernel
             log.info("The masks in %s are not used: %s.", self._file, error)
 
     def _learn(self, text: bytes) -> None:
@@ -248,9 +292,10 @@ class MaskDictionary:
         allowed = to_bools(words, len(self._vocabulary.spelled))
         some = (self._random.randrange(len(allowed)) for _ in range(N_ASKED_ALONE))
         return all(
-            acceptor.allows(self._vocabulary.spelled[token]) == allowed[token]
+            acceptor.allows(self._vocabulary.spelled[token]) == allowed[token] or bool(acceptor.gave_up)
             for token in some
-            if self._vocabulary.spelled[token]
+            # Characters of one class are one to a mask; a scanner that remembers them may tell them apart.
+            if self._vocabulary.spelled[token] and self._vocabulary.spelled[token].isascii()
         )
 
     def _at(self, text: bytes) -> _kernels.Acceptor:
@@ -303,7 +348,7 @@ class _Follower:
 def _environment(loaded: LoadedGrammar, vocabulary: MaskVocabulary) -> bytes:
     """What masks belong to besides their keys, as 16 bytes: engine, grammar, its policies and model, vocabulary."""
     digest = xxhash.xxh3_128()
-    for part in (__version__, loaded.name, library_digest(loaded), repr(loaded.grammar)):
+    for part in (__version__, str(FORMAT), loaded.name, library_digest(loaded), repr(loaded.grammar)):
         digest.update(f"{part}\0".encode())
     digest.update(vocabulary.digest)
     return digest.digest()

@@ -107,7 +107,7 @@ def chi_square(counts: Counter[int], n_buckets: int) -> float:
 
 
 def read_mask_file(path: Path) -> MaskFile:
-    """Read all of it. Raises `GrammarError` where the kernel would not use it, with the reason."""
+    """Read all of it. Raises `GrammarError`, with the reason, where it is no file that the kernel wrote."""
     try:
         data = path.read_bytes()
     except OSError as error:
