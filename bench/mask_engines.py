@@ -121,6 +121,8 @@ class Ours:
         self.name = f"treefill {version('treefill')}"
         self._tokens = tokens
         self._vocabulary = _kernels.Vocabulary(tokens.spelled, tokens.n_logits)
+        self._spelled: dict[Grammar, _kernels.GrammarVocabulary] = {}
+        """One for both contenders: what acceptors have found out is for the vocabulary that they were asked with."""
 
     def contenders(self, language_id: str) -> list[Contender]:
         """Two for each dialect: every mask made, and those of earlier passes found again."""
@@ -132,6 +134,7 @@ class Ours:
             try:
                 loaded = tables(load(grammar))
                 spelled = _kernels.GrammarVocabulary(loaded, self._vocabulary)
+                spelled = self._spelled.setdefault(grammar, spelled)
             except GrammarError as error:
                 raise CannotLoad(str(error)) from None
             n_words = self._vocabulary.n_words
