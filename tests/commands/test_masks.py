@@ -45,4 +45,4 @@ def test_a_damaged_one_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.Capt
     file.write_bytes(data)
 
     assert run(tmp_path) == 1
-    assert "1 records are damaged" in capsys.readouterr().out
+    assert "1 record is damaged" in capsys.readouterr().out

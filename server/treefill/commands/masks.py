@@ -77,9 +77,8 @@ def file_json(file: MaskFile) -> dict[str, Any]:
 def _complaints(file: MaskFile) -> list[str]:
     found = []
     if file.n_damaged:
-        found.append(
-            f"{file.name}: {file.n_damaged} records are damaged; none of the file will be used from there on."
-        )
+        n = "1 record is" if file.n_damaged == 1 else f"{file.n_damaged} records are"
+        found.append(f"{file.name}: {n} damaged; none of the file will be used from there on.")
     if file.n_shared_hashes:
         found.append(f"{file.name}: {file.n_shared_hashes} keys share a hash and are not found.")
     if len(file.records) >= MIN_HASHES and file.chi_square > MAX_CHI_SQUARE:

@@ -17,21 +17,6 @@ from treefill.completion.request import FilterStep
 
 Filter = Callable[[Item, Setting], Item | Drop]
 
-CHAIN: tuple[Filter, ...] = (
-    use_line_feeds,
-    cut_control_tokens,
-    unwrap_fences,
-    cut_to_whole,
-    fit_indentation,
-    drop_repeats_below,
-    drop_repeats_above,
-    trim_end,
-    refuse_empty,
-    fit_to_suffix,
-    refuse_empty,
-    reach_line_end,
-    restore_line_endings,
-)
 WITHOUT_MODEL: tuple[Filter, ...] = (
     drop_repeats_below,
     drop_repeats_above,
@@ -43,6 +28,14 @@ WITHOUT_MODEL: tuple[Filter, ...] = (
     restore_line_endings,
 )
 """For texts that no model wrote: they begin where they should, and end where they do."""
+CHAIN: tuple[Filter, ...] = (
+    use_line_feeds,
+    cut_control_tokens,
+    unwrap_fences,
+    cut_to_whole,
+    fit_indentation,
+    *WITHOUT_MODEL,
+)
 
 
 def postprocess(
