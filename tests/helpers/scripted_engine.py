@@ -123,8 +123,10 @@ class ScriptedEngine:
 
     def _script_for(self, request: GenerateRequest) -> str:
         forced = request.forced.decode()
-        if request.begun:
-            return self._told[request.prompt_ids][len(forced) :]
+        told = self._told.get(request.prompt_ids, "")
+        # What was typed since may go beyond what a cut generation wrote: then the rest is written after it anew.
+        if request.begun and told.startswith(forced):
+            return told[len(forced) :]
         n_scripts = sum(not each.begun for each in self.requests)
         script = self._scripts[(n_scripts - 1) % len(self._scripts)]
         text = script if isinstance(script, str) else script(self.middle_of(request))
