@@ -40,6 +40,7 @@ MAY_IMPORT = {
         "syntax.languages",
         "syntax.baseline",
         "syntax.enclosing",
+        "syntax.masks",
         "syntax.matcher",
         "syntax.schema",
         "syntax.rules",
@@ -57,6 +58,13 @@ MAY_IMPORT = {
     "lsp": {"errors", "logs", "lsp", "text", "core.link", "core.messages", "statistics"},
     "statistics": {"errors", "statistics", "text"},
     "evaluation": {"errors", "evaluation", "text", "syntax", "completion", "engine.api", "_kernels"},
+    "benchmarks/completions.py": {
+        "completion",
+        "engine.api",
+        "evaluation.positions",
+        "generation.guards",
+        "syntax",
+    },
     "benchmarks/dictionary.py": {"engine.api", "evaluation.grammar_exam", "syntax", "text", "_kernels"},
     "benchmarks": {
         "errors",

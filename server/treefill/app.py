@@ -116,6 +116,7 @@ def make_request(
     """A request with `options` as in `Settings.request_options`. Raises `BadInput` where they can't be."""
     from treefill.completion import Budgets, Check, CompletionRequest, Mode
     from treefill.engine.api import Sampling
+    from treefill.syntax.masks import Masks
     from treefill.syntax.rules.read import rules_in_force
 
     s = settings_from(options)
@@ -137,6 +138,7 @@ def make_request(
         # Our own settings are nobody else's business either.
         secret_patterns=(*s.secret_patterns, glob.escape(str(default_file().resolve()))),
         check=Check(s.syntax),
+        masks=Masks(s.masks),
         grammars=tuple(sorted(s.grammars.items())),
         schemas=tuple(s.schemas.items()),
         rules=rules_in_force(rules, [Path(folder) for folder in s.trusted_workspaces], workspace_root),
@@ -159,6 +161,7 @@ def make_service(
     from treefill.core.service import Service
     from treefill.statistics import state_folder
     from treefill.syntax.lexers import LEXERS
+    from treefill.syntax.masks import put_away
 
     LEXERS.folder = App(settings).store.grammars_dir
     return Service(
@@ -171,6 +174,7 @@ def make_service(
         on_hang=on_hang or (lambda: os._exit(70)),
         prepare=prepare if settings.syntax == "full" else lambda _language: None,
         habit_file=HabitFile(state_folder(settings.state_dir)) if settings.keep_habits else None,
+        put_away=put_away,
     )
 
 

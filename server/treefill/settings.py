@@ -36,6 +36,7 @@ AnchorPolicy = Literal[
 KvCacheType = Literal["float32", "bfloat16", "int8"]
 ModeName = Literal["auto", "line", "block"]
 CheckName = Literal["off", "parse", "full"]
+MasksName = Literal["check", "dictionary", "each"]
 Source = Literal["hub", "wheels"]
 
 
@@ -81,6 +82,11 @@ class Settings(BaseSettings):
     syntax: CheckName = Field(
         "full",
         description="Hold suggestions to the language's grammar: not at all, once they are written, or all the way.",
+    )
+    masks: MasksName = Field(
+        "check",
+        description="How the grammar tells what may come next: of what the model proposes, for all tokens by what was "
+        "worked out before, or for all tokens each time. The suggestions are the same.",
     )
     grammars: dict[str, str] = Field(
         {}, description='Which grammar a language with several is read with, as in {"sql": "postgres"}.'
@@ -197,7 +203,7 @@ ENGINE_SETTINGS = (
 REQUEST_SETTINGS = (
     "mode", "max_new_tokens", "max_lines", "temperature", "top_k", "top_p", "seed",
     "n_prefix_tokens", "n_suffix_tokens", "n_neighbour_tokens", "anchor", "secret_patterns",
-    "syntax", "grammars", "rules", "trusted_workspaces", "schemas", "templates", "habits",
+    "syntax", "masks", "grammars", "rules", "trusted_workspaces", "schemas", "templates", "habits",
 )  # fmt: skip
 PROTECTED_SETTINGS = (
     "cache_dir", "model_sources", "runtime_dir", "state_dir", "secret_patterns", "rules", "trusted_workspaces",

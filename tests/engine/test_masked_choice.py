@@ -114,3 +114,35 @@ def test_nothing_comes_of_a_mask_that_allows_nothing(temperature: float) -> None
     assert [
         *candidates_under(logits, Sampling(temperature), np.random.default_rng(0), words_of(set(), 64))
     ] == []
+
+
+def test_a_mask_that_is_made_while_the_model_computes_is_used() -> None:
+    rule, mask = rule_and_mask(7, set())
+    asked: list[bytes] = []
+
+    def made_meanwhile() -> NDArray[np.uint32] | None:
+        asked.append(rule.text)
+        return mask() if asked.count(rule.text) == 2 else None
+
+    alone = written(Random(4), rule_and_mask(7, set())[0], None, max_new_tokens=6)
+    masked = written(Random(4), rule, made_meanwhile, max_new_tokens=6)
+
+    assert masked.token_ids == alone.token_ids
+    assert masked.n_masked == masked.n_new_tokens + (masked.finish is Finish.END)
+    assert max(asked.count(text) for text in asked) <= 3, (
+        "twice a place, and once more where a token was taken back"
+    )
+
+
+def test_a_mask_that_is_known_is_asked_for_once() -> None:
+    rule, mask = rule_and_mask(7, set())
+    asked: list[bytes] = []
+
+    def noted() -> NDArray[np.uint32]:
+        asked.append(rule.text)
+        return mask()
+
+    generation = written(Random(4), rule, noted, max_new_tokens=6)
+
+    assert generation.n_undone == 0
+    assert len(asked) == len(set(asked)) == generation.n_masked

@@ -301,8 +301,8 @@ def test_a_matcher_has_the_same_mask_with_it() -> None:
     matcher = matcher_at(text, len(text), language_by_id("python"))
     assert isinstance(matcher, Matcher)
     plain = matcher.fill_mask(VOCABULARY).tolist()
-    assert matcher.kept_mask(VOCABULARY, found).tolist() == plain
-    known = matcher.known_mask(VOCABULARY, found)
+    assert matcher.kept_mask(found).tolist() == plain
+    known = matcher.known_mask(found)
     assert known is not None
     assert known.tolist() == plain
 

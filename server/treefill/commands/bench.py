@@ -30,6 +30,7 @@ from treefill.text import read_document
 if TYPE_CHECKING:
     from treefill.benchmarks.speed import Speed, SpeedReport
     from treefill.models import ModelFiles
+    from treefill.syntax.languages import Language
 
 bench_app = typer.Typer(
     help="Measure how long this machine takes, beside llama.cpp or transformers.", no_args_is_help=True
@@ -62,6 +63,9 @@ DictionaryLanguages = Annotated[
 ]
 Boundaries = Annotated[int, typer.Option(min=10, help="Boundaries of tokens to ask at, and as many to mine.")]
 Compared = Annotated[int, typer.Option(min=0, help="Of them, where the mask is made anew and compared.")]
+Places = Annotated[int, typer.Option(min=1, help="Places in each language.")]
+Taught = Annotated[int, typer.Option(min=0, help="Completions that the dictionary sees before, a language.")]
+Temperature = Annotated[float, typer.Option(min=0, max=5, help="0 takes the likeliest token.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Chooses the files.")]
 FromFolders = Annotated[
     list[Path] | None,
@@ -191,15 +195,9 @@ def dictionary_command(
     )
     from treefill.engine.tokenizer import TokenizerVocabulary
     from treefill.evaluation.real_files import gather
-    from treefill.syntax.languages import language_by_id
     from treefill.syntax.vocabulary import MaskVocabulary
 
-    languages = [language_by_id(name) for name in language or DICTIONARY_LANGUAGES]
-    for name, found in zip(language or (), languages, strict=False):
-        if not found.grammars:
-            raise BadInput(
-                f"There is no grammar for the language {name}: `treefill languages` lists those there are."
-            )
+    languages = _with_grammars(language)
     app = open_app(model=model, cache_dir=cache_dir)
     stored = app.store.open(app.settings.model or None)
     n_logits = stored.config["vocab_size"]
@@ -212,6 +210,55 @@ def dictionary_command(
         _say(f"{each.id}: {boundaries:,} boundaries to mine, as many to ask at")
         figures.append(measure_dictionary(each.id, documents, vocabulary, masks, sizes, seed))
     print(json.dumps([figures_json(each) for each in figures]) if as_json else figures_markdown(figures))
+
+
+@bench_app.command("completions")
+def completions_command(
+    language: DictionaryLanguages = None,
+    places: Places = 75,
+    taught: Taught = 40,
+    temperature: Temperature = 0.0,
+    seed: SeedOption = 0,
+    folders: FromFolders = None,
+    model: ModelOption = None,
+    cache_dir: CacheDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what it costs to hold completions to their grammar, with masks and without."""
+    from treefill.benchmarks.completions import completion_json, completion_markdown, measure_completions
+    from treefill.engine.api import Sampling
+    from treefill.evaluation.positions import choose_positions
+    from treefill.evaluation.real_files import gather
+    from treefill.syntax.masks import put_away
+
+    languages = _with_grammars(language)
+    engine = open_app(model=model, cache_dir=cache_dir).open_engine()
+    figures = []
+    try:
+        for each in languages:
+            chosen = choose_positions(gather(each.id, folders or [], seed).documents(), places + taught, seed)
+            _say(f"{each.id}: {len(chosen)} places, the first {taught} of them only teach")
+            sampling = Sampling(temperature, seed=seed)
+            figures.append(measure_completions(each.id, chosen, engine, taught, sampling))
+    finally:
+        engine.close()
+        put_away()
+    print(
+        json.dumps([completion_json(each) for each in figures]) if as_json else completion_markdown(figures)
+    )
+
+
+def _with_grammars(names: list[str] | None) -> list[Language]:
+    """The languages of these names. Raises `BadInput` for one that there is no grammar for."""
+    from treefill.syntax.languages import language_by_id
+
+    found = [language_by_id(name) for name in names or DICTIONARY_LANGUAGES]
+    for name, each in zip(names or (), found, strict=False):
+        if not each.grammars:
+            raise BadInput(
+                f"There is no grammar for the language {name}: `treefill languages` lists those there are."
+            )
+    return found
 
 
 @contextmanager

@@ -70,8 +70,8 @@ def generate_command(
     # The parsers and what reads schemas are loaded for nobody else.
     from treefill.engine.api import Sampling
     from treefill.generation import DocumentRequest, Masks, Unfinished
-    from treefill.syntax.dictionary import BACKGROUND, save_dictionaries
     from treefill.syntax.lexers import LEXERS
+    from treefill.syntax.masks import put_away
     from treefill.syntax.schema import read_schema
 
     if language is None and schema is None:
@@ -103,8 +103,7 @@ def generate_command(
         raise typer.Exit(1) from None
     finally:
         opened.close()
-        BACKGROUND.stop()
-        save_dictionaries()
+        put_away()
     sys.stdout.write(written.text)
     for sentence in notices(written, request):
         print(f"treefill: {sentence}", file=sys.stderr)

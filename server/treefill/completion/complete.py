@@ -182,6 +182,7 @@ def _generate(
         sampling=sampling or request.sampling,
         should_stop=stop_rule(plan.mode, plan.situation, request.max_lines, guarded.may_end),
         guard=guarded.guard,
+        mask=guarded.mask(request.masks, engine.vocabulary),
         reuse=request.reuse,
         cache_salt=str(request.workspace_root or ""),
     )

@@ -17,9 +17,10 @@ from treefill.completion.request import Check, CompletionRequest, Reason, RuleFi
 from treefill.completion.schemas import NO_SCHEMA, HeldToSchema, schema_at_cursor
 from treefill.completion.situation import Situation
 from treefill.completion.stop import MayEnd, anywhere
-from treefill.engine.api import Finish, Generation, Guard
+from treefill.engine.api import Finish, Generation, Guard, Vocabulary
 from treefill.errors import GrammarError
 from treefill.syntax.languages import language_by_id
+from treefill.syntax.masks import Mask, Masks, mask_if_ready
 
 if TYPE_CHECKING:
     from treefill.syntax.matcher import Matcher
@@ -52,6 +53,10 @@ class Guarded:
         parts = (self.matcher, self.schema.guard, self.rules)
         guards: tuple[Guard, ...] = tuple(each for each in parts if each is not None)
         return AllOf(guards) if len(guards) > 1 else next(iter(guards), None)
+
+    def mask(self, how: Masks, tokens: Vocabulary) -> Mask | None:
+        """What the grammar allows, of all of the model's tokens; None where that is not wanted, or not known yet."""
+        return mask_if_ready(how, self.matcher, tokens) if self.matcher else None
 
     def kept(self, generation: Generation) -> str:
         """What of the model's text is to be looked at: not what a rule has torn."""

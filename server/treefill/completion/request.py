@@ -7,6 +7,7 @@ from pathlib import Path
 
 from treefill.engine.api import Generation, Sampling
 from treefill.errors import BadInput
+from treefill.syntax.masks import Masks
 from treefill.syntax.rules import NO_RULES, Rules
 from treefill.text import Document
 
@@ -108,6 +109,8 @@ class CompletionRequest:
     secret_patterns: tuple[str, ...] = ()
     """The user's own glob patterns of files whose text never enters a prompt."""
     check: Check = Check.FULL
+    masks: Masks = Masks.CHECK
+    """What the grammar tells the model while it writes; with the full check alone. It changes no suggestion."""
     grammars: tuple[tuple[str, str], ...] = ()
     """Language id and grammar, where the user has chosen among several."""
     schemas: tuple[tuple[str, str], ...] = ()

@@ -52,8 +52,10 @@ class Service:
         on_hang: Callable[[], None],
         prepare: Callable[[str], None],
         habit_file: HabitFile | None = None,
+        put_away: Callable[[], None] = lambda: None,
     ) -> None:
-        """`prepare` makes a language ready, on any thread; it may take its time and fail.
+        """`prepare` makes a language ready, on any thread; it may take its time and fail. `put_away` keeps what was
+        worked out beside the model; it is called when that goes.
 
         `habit_file` is where habits come from and are kept; None keeps them in memory only.
         """
@@ -67,6 +69,7 @@ class Service:
         self._preparer = Preparer(prepare)
         self._habits = Habits()
         self._habit_file = habit_file
+        self._put_away = put_away
         self._n_habits_kept = 0
         """How much was learned when the file was last written."""
         self._habit_timer: asyncio.TimerHandle | None = None
@@ -342,6 +345,7 @@ class Service:
         engine, self._engine = self._engine, None
         if engine is not None:
             await self._on_thread(engine.close)
+            await self._on_thread(self._put_away)
             for peer in self._peers:
                 peer.forget()
             self._tell(EngineState("unloaded"))

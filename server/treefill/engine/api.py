@@ -110,7 +110,8 @@ class GenerateRequest:
     mask: Callable[[], NDArray[np.uint32] | None] | None = None
     """What the guard will allow, beforehand and of all tokens at once: bit `i % 32` of word `i // 32` for token `i`;
     None where that is not known. Then the choice is made among those and the guard has the last word. A mask of what
-    the guard allows or more changes no token that is written, only the time that it takes."""
+    the guard allows or more changes no token that is written, only the time that it takes. It is asked for before the
+    model computes, and once more after it where it was not known then: meanwhile one can be made."""
 
 
 class Finish(StrEnum):

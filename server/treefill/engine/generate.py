@@ -5,6 +5,7 @@ It never sees a tensor of the model, a grammar or an editor; it sees logits, byt
 
 import time
 from codecs import getincrementaldecoder
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ class Generator:
         self._vocabulary = vocabulary
         self._n_context = n_context
         self._never = sorted(barred_ids - vocabulary.end_ids)
+        self._ends = _words_of(vocabulary.end_ids)
         self._index = PrefixIndex(vocabulary)
 
     def generate(self, request: GenerateRequest, cancel: CancelFlag) -> Generation:
@@ -54,6 +56,7 @@ class Generator:
         logits = None
         if finish is None:
             run.n_evaluated = len(ids) - n_reused
+            run.look_up_mask()
             logits = self._session.prefill(ids[n_reused:], cancel)
         while logits is not None and not cancel.is_cancelled:
             token = self._choose(logits, run)
@@ -75,6 +78,7 @@ class Generator:
             finish = self._finish(run) if certain else None
             if finish is not None:
                 break
+            run.look_up_mask()
             logits = self._session.prefill([token, *certain], cancel)
         return run.generation(finish or Finish.CANCELLED, min(n_reused, n_prompt))
 
@@ -96,7 +100,9 @@ class Generator:
         logits[self._vocabulary.n_tokens :] = -np.inf
         if run.request.guard is None:
             return choose(logits, run.request.sampling, run.random, allowed)
-        words = run.request.mask() if run.request.mask is not None and allowed is None else None
+        if run.mask is None:
+            run.look_up_mask()
+        words = run.mask
         numbered = (
             enumerate(candidates(logits, run.request.sampling, run.random, allowed))
             if words is None
@@ -115,8 +121,7 @@ class Generator:
         """A mask as wide as the logits, with the tokens that end a text: of those the guard alone knows."""
         wide = np.zeros(-(-n_logits // 32), np.uint32)
         wide[: len(words)] = words
-        for token in self._vocabulary.end_ids:
-            wide[token // 32] |= np.uint32(1 << token % 32)
+        wide[: len(self._ends)] |= self._ends
         return wide
 
     def _jump(self, last: TokenId, run: "_Run") -> list[TokenId]:
@@ -134,6 +139,7 @@ class Generator:
     def _step_back(self, run: "_Run", cancel: CancelFlag) -> Logits | None:
         """Take the last token back, and the logits from which another one is to be chosen."""
         run.take_back()
+        run.look_up_mask()
         ids = (*run.request.prompt_ids, *run.ids)
         n_reused = self._session.reuse(ids, run.request.cache_salt)
         return self._session.prefill(ids[n_reused:], cancel)
@@ -152,6 +158,8 @@ class _Run:
         self.n_evaluated = 0
         self.n_forced = 0
         self.n_masked = 0
+        self.mask: NDArray[np.uint32] | None = None
+        """Of the next token, where one is known."""
         self.started = started
         self.undone: TokenId | None = None
         """What was taken back at this place, and is not to be chosen again."""
@@ -163,6 +171,11 @@ class _Run:
         self._decoder = _Utf8Decoder(errors="replace")
         self._before_last: tuple[str, tuple[bytes, int], bytes] | None = None
         """Text, decoder and what was still forced before the last token, where that may be taken back."""
+
+    def look_up_mask(self) -> None:
+        """Ask for the next token's mask; before the model computes, so that a missing one can be made meanwhile."""
+        is_wanted = self.request.guard is not None and self.request.mask is not None and not self.remaining
+        self.mask = self.request.mask() if is_wanted and self.request.mask else None
 
     def fits(self, spelled: bytes) -> bool:
         """True where the token spells what is still forced, or a beginning of it, or goes on from it."""
@@ -245,3 +258,11 @@ class _Run:
             n_forced=self.n_forced,
             n_masked=self.n_masked,
         )
+
+
+def _words_of(ids: Collection[TokenId]) -> NDArray[np.uint32]:
+    """A mask of some tokens, as wide as it must be."""
+    words = np.zeros(max(ids, default=-1) // 32 + 1, np.uint32)
+    for token in ids:
+        words[token // 32] |= np.uint32(1 << token % 32)
+    return words

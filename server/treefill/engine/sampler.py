@@ -64,6 +64,8 @@ def choose(
 
 def _n_before(logits: Logits, token: TokenId) -> int:
     """How many tokens come before it by their logits, of equals those with lower ids."""
+    if token == int(logits.argmax()):
+        return 0  # nearly always, and then it need not be counted
     value = logits[token]
     return int(np.count_nonzero(logits > value) + np.count_nonzero(logits[:token] == value))
 

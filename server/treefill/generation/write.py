@@ -18,10 +18,11 @@ from treefill.engine.api import CancelFlag, Engine, Finish, GenerateRequest, Gen
 from treefill.errors import BadInput, TreefillError
 from treefill.generation.closing import Closed, close, shorten
 from treefill.generation.guards import Anything, Timed, WholeDocument
-from treefill.generation.masks import Masks, MaskTokens, mask_for
+from treefill.generation.masks import MaskTokens, mask_for
 from treefill.generation.prompt import FENCE, prompt_for
 from treefill.generation.validity import complaint_of, parsers_of
 from treefill.syntax.languages import Language, language_by_id
+from treefill.syntax.masks import Masks
 from treefill.syntax.matcher import Matcher, OutOfReach, matcher_at
 from treefill.syntax.schema import (
     ANY_JSON,

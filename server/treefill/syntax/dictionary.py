@@ -9,6 +9,7 @@ left alone, and tokens are asked about one by one as if there were none.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import os
@@ -111,6 +112,7 @@ class Background:
         with self._changed:
             self._waiting.append(work)
             if self._thread is None:
+                atexit.register(self.stop)  # again where it was stopped, which does no harm
                 self._thread = threading.Thread(target=self._run, name="treefill-masks", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
@@ -180,10 +182,13 @@ class MaskDictionary:
         self._file = folder / name if folder is not None and is_kept else None
         self._read_file()
 
-    def known(self, acceptor: _kernels.Acceptor, text: Callable[[], bytes]) -> Words | None:
+    def known(
+        self, acceptor: _kernels.Acceptor, text: Callable[[], bytes], is_again: bool = False
+    ) -> Words | None:
         """The mask `[n_words]` of where the acceptor is, which has read `text`; None where it is not known.
 
-        It never makes one: what is missing is made in the background, as is what there is to compare.
+        It never makes one: what is missing is made in the background, as is what there is to compare, unless that was
+        begun already because it `is_again` asked in one place.
         """
         trust = self._trust
         if trust.is_lost:
@@ -194,7 +199,8 @@ class MaskDictionary:
         is_found = outcome == _kernels.MaskOutcome.DECIDED
         if outcome == _kernels.MaskOutcome.GAVE_UP:
             return None
-        if not is_found or not trust.is_given or self._random.random() < SHARE_RECHECKED:
+        is_to_learn = not is_found or not trust.is_given or self._random.random() < SHARE_RECHECKED
+        if is_to_learn and not is_again:
             read = text()
             self._background.want(lambda: self._learn(read))
         return words if is_found and trust.is_given else None
@@ -259,6 +265,11 @@ class MaskDictionary:
             log.warning("Masks are not kept for the next start (%s).", error.strerror)
             if new is not None:
                 Path(new.name).unlink(missing_ok=True)
+
+    @property
+    def vocabulary(self) -> MaskVocabulary:
+        """The one that its masks are of."""
+        return self._vocabulary
 
     @property
     def trust(self) -> Trust:

@@ -91,16 +91,19 @@ class Matcher:
         """
         return self._narrowed(vocabulary.fill_mask(self._acceptor, tables(self._loaded)), vocabulary)
 
-    def known_mask(self, vocabulary: MaskVocabulary, dictionary: MaskDictionary) -> NDArray[np.uint32] | None:
-        """The same where the dictionary, which is of this grammar, knows it; None where not, or in a fence."""
+    def known_mask(self, dictionary: MaskDictionary, is_again: bool = False) -> NDArray[np.uint32] | None:
+        """The same where the dictionary, which is of this grammar, knows it; None where not, or in a fence.
+
+        Where it `is_again` asked in one place, making it was begun the first time.
+        """
         if self._fence:
             return None
-        words = dictionary.known(self._acceptor, lambda: self._acceptor.text)
-        return None if words is None else self._narrowed(words, vocabulary)
+        words = dictionary.known(self._acceptor, lambda: self._acceptor.text, is_again)
+        return None if words is None else self._narrowed(words, dictionary.vocabulary)
 
-    def kept_mask(self, vocabulary: MaskVocabulary, dictionary: MaskDictionary) -> NDArray[np.uint32]:
+    def kept_mask(self, dictionary: MaskDictionary) -> NDArray[np.uint32]:
         """The mask from the dictionary, which is of this grammar; made and kept where it does not know it."""
-        return self._narrowed(dictionary.fill(self._acceptor), vocabulary)
+        return self._narrowed(dictionary.fill(self._acceptor), dictionary.vocabulary)
 
     def _narrowed(self, words: NDArray[np.uint32], vocabulary: MaskVocabulary) -> NDArray[np.uint32]:
         """Without what the grammar takes and a completion does not."""
@@ -163,6 +166,11 @@ class Matcher:
     def in_fence(self, fence: Fence) -> Matcher:
         """The same for a document that has the code in a fence. Nothing was accepted yet."""
         return Matcher(self._loaded, self._acceptor, self._skeleton, self._rests, self._ends, fence)
+
+    @property
+    def n_taken(self) -> int:
+        """How many pieces were accepted."""
+        return len(self._written)
 
     @property
     def grammar(self) -> str:
