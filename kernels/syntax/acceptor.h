@@ -65,7 +65,7 @@ class Acceptor {
   // The bytes that must come next, as far as there is but one way on, and at most so many.
   std::string forced(size_t limit);
   // Sets the bits of the tokens that may come next, in a mask that is all 0: those that `allows` allows; all of them
-  // unless it was decided.
+  // where the grammar gave up, and what means nothing where the mask is unknown.
   MaskWalk::Outcome fill_mask(const std::shared_ptr<const GrammarVocabulary>& vocabulary, std::span<uint32_t> words,
                               MaskDictionary* dictionary = nullptr, MaskWalk::Effort effort = MaskWalk::Effort::kWalk);
   // What the halves of the last mask are found by in a dictionary.

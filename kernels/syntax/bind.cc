@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -371,7 +372,10 @@ void bind(nb::module_& m) {
                                           std::to_string(vocabulary.spelled->vocabulary().n_words()) + ".");
             const std::span<uint32_t> bits(words.data(), words.size());
             std::fill(bits.begin(), bits.end(), 0);
-            nb::gil_scoped_release no_gil;
+            // A look-up takes microseconds; whoever lets the interpreter's lock go for them may wait milliseconds for
+            // it.
+            std::optional<nb::gil_scoped_release> no_gil;
+            if (is_walked) no_gil.emplace();
             return self.get().fill_mask(vocabulary.spelled, bits, dictionary,
                                         is_walked ? Effort::kWalk : Effort::kLookUp);
           },

@@ -115,11 +115,11 @@ MaskWalk::Outcome MaskWalk::fill(std::string_view text, const Versions& versions
   }
   counts_.n_configs = configs_.size();
   if (is_known && parser_.gave_up().empty()) return Outcome::kDecided;
-  const Outcome outcome = parser_.gave_up().empty() ? Outcome::kUnknown : Outcome::kGaveUp;
-  if (outcome == Outcome::kGaveUp) forget();
+  if (parser_.gave_up().empty()) return Outcome::kUnknown;
+  forget();
   set_tokens(vocabulary_->without_line_feed().ids, words);
   set_tokens(vocabulary_->with_line_feed().ids, words);
-  return outcome;
+  return Outcome::kGaveUp;
 }
 
 void MaskWalk::forget() {

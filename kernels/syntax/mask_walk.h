@@ -43,7 +43,8 @@ class MaskWalk {
   enum class Outcome { kDecided, kUnknown, kGaveUp };
   enum class Effort { kLookUp, kWalk };
   // Sets the bits of the tokens that may come after `text`, whose parses are `versions`, in a mask that is all 0; those
-  // of all tokens unless it was decided. What the dictionary has is taken from there, and what it has not is added.
+  // of all tokens where the grammar gave up. Of an unknown one the bits mean nothing. What the dictionary has is taken
+  // from there, and what it has not is added.
   Outcome fill(std::string_view text, const Versions& versions, std::span<uint32_t> words,
                MaskDictionary* dictionary = nullptr, Effort effort = Effort::kWalk);
   // What the halves of the mask were found by in the last `fill` with a dictionary.
