@@ -11,6 +11,8 @@ from treefill.generation import DocumentRequest, Masks, Unfinished, Written, wri
 from treefill.generation.masks import MaskTokens
 from treefill.syntax import dictionary
 from treefill.syntax.languages import language_by_id
+from treefill.syntax.rules import Rules
+from treefill.syntax.rules.read import rules_from
 from treefill.syntax.schema import schema_of
 
 from tests.helpers.choosing_engine import ChoosingEngine
@@ -301,3 +303,51 @@ def test_a_model_with_turns_reads_the_request_and_the_schema() -> None:
 def test_a_request_that_cannot_be_is_one_sentence(wish: str, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
         written("json", "1", wish=wish)
+
+
+def rules(text: str) -> Rules:
+    return rules_from(text.encode(), "rules.toml")
+
+
+NO_EVAL = '[[rule]]\nname = "no-eval"\nlanguages = ["python"]\ncalls = { forbid = ["eval"] }\n'
+NAMES = '[[rule]]\nname = "names"\nlanguages = ["python"]\nnames = { allow = ["x", "y", "int"] }\n'
+HEADER = '[[rule]]\nname = "names"\nlanguages = ["yaml"]\nheader = { lines = ["# (ours|yours)"] }\n'
+
+
+@pytest.mark.parametrize("how", [Masks.CHECK, Masks.EACH])
+@pytest.mark.parametrize(
+    ("language", "text", "refused", "wanted"),
+    [
+        ("python", NAMES, "x = eval(y)\n", "x = int(y)\n"),
+        ("yaml", HEADER, "# theirs\na: 1\n", "# ours\na: 1\n"),
+    ],
+    ids=["python", "yaml"],
+)
+def test_a_document_is_held_to_the_users_rules(
+    how: Masks, language: str, text: str, refused: str, wanted: str
+) -> None:
+    said = written(language, refused + FENCE, wanted + FENCE, rules=rules(text), masks=how)
+
+    assert said.text == wanted
+    assert all(each.startswith("The rule “names” is against ") for each in said.refused)
+    assert said.refused
+
+
+def test_what_a_rule_has_torn_is_taken_off() -> None:
+    """The name was to become `eval`; another one it was not to be."""
+    said = written("python", "x = 1\ny = eval(x)\n" + FENCE, rules=rules(NO_EVAL))
+
+    assert said.generation.finish is Finish.DEAD_END
+    assert said.text == "x = 1\n"
+    assert said.refused == ("The rule “no-eval” is against a call of `eval`.",)
+
+
+def test_so_is_one_that_nothing_guards() -> None:
+    with pytest.raises(Unfinished, match="the rule “no-eval” is against a call of `eval`"):
+        written("python", "x = eval(y)\n" + FENCE, rules=rules(NO_EVAL), masks=Masks.OFF)
+
+
+def test_rules_of_other_languages_do_not_hold() -> None:
+    said = written("json", '{"eval": 1}\n' + FENCE, rules=rules(NO_EVAL))
+
+    assert (said.text, said.refused) == ('{"eval": 1}\n', ())

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from treefill.engine.api import Engine
     from treefill.generation import DocumentRequest, Written
     from treefill.generation.masks import MaskTokens
+    from treefill.settings import Settings
+    from treefill.syntax.rules import Rules
 
 MAX_WISH_BYTES = 1_000_000
 N_LEARNT = 3
@@ -89,6 +91,7 @@ def generate_command(
         max_new_tokens=max_tokens,
         sampling=Sampling(settings.temperature, settings.top_k, settings.top_p, settings.seed),
         masks=Masks(masks),
+        rules=_rules(settings),
     )
     request = replace(request, wish=_wish())
     opened = app.open_engine()
@@ -111,6 +114,14 @@ def generate_command(
         print(json.dumps(report), file=sys.stderr)
     elif compare:
         print(comparison(report), file=sys.stderr)
+
+
+def _rules(settings: Settings) -> Rules:
+    """The user's own, and those of the folder that this was started in where it is trusted."""
+    from treefill.syntax.rules.read import rules_in_force
+
+    file = settings.rules if settings.rules != Path("") else None
+    return rules_in_force(file, [Path(folder) for folder in settings.trusted_workspaces], Path.cwd())
 
 
 def written_json(written: Written, request: DocumentRequest, engine: Engine) -> dict[str, Any]:
@@ -136,6 +147,8 @@ def written_json(written: Written, request: DocumentRequest, engine: Engine) -> 
         "guard_s": round(written.guard_s, 4),
         "unguarded": written.unguarded,
         "schema_notes": list(written.notes),
+        "rules": [rule.name for rule in request.rules.in_language(request.language)],
+        "refused_by_rules": list(written.refused),
     }
 
 
@@ -151,6 +164,8 @@ def notices(written: Written, request: DocumentRequest) -> Iterator[str]:
         cut = f", without its last {'byte' if n == 1 else f'{n} bytes'}" if n else ""
         added = f" with {written.added!r}" if written.added else ""
         yield f"The document was brought to an end{added} {why}{cut}: --max-tokens may be raised."
+    if request.rules.note:
+        yield request.rules.note
     yield from (f"{request.schema.name}: {note}" for note in written.notes if request.schema)
 
 

@@ -54,6 +54,8 @@ class WholeDocument:
     complaint_of: Callable[[bytes], str]
     """What is wrong with a whole document; empty where nothing is."""
     is_fenced: bool = True
+    is_blind: bool = False
+    """True where the other guard knows nothing of what may come: then what may end the fence does, or does not come."""
     has_ended: bool = False
     """True once the fence has."""
     pieces: list[bytes] = field(default_factory=list)
@@ -72,8 +74,7 @@ class WholeDocument:
             return False
         head = self._up_to_fence(more)
         if head is None or not self._is_whole_with(head):
-            is_known = head is None or not isinstance(self.inner, Anything)
-            return is_known and self.inner.allows(more)
+            return (head is None or not self.is_blind) and self.inner.allows(more)
         return True
 
     def accept(self, more: bytes) -> bool:

@@ -24,6 +24,9 @@ from treefill.generation.validity import complaint_of, parsers_of
 from treefill.syntax.languages import Language, language_by_id
 from treefill.syntax.masks import Masks
 from treefill.syntax.matcher import Matcher, OutOfReach, matcher_at
+from treefill.syntax.rules import NO_RULES, Rules
+from treefill.syntax.rules.guard import RuleGuard
+from treefill.syntax.rules.ruling import Place, Ruling
 from treefill.syntax.schema import (
     ANY_JSON,
     Schema,
@@ -51,6 +54,8 @@ class DocumentRequest:
     max_new_tokens: int = 1024
     sampling: Sampling = field(default_factory=Sampling)
     masks: Masks = Masks.CHECK
+    rules: Rules = NO_RULES
+    """The document is held to those of its language, whatever `masks` says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,8 @@ class Written:
     """Why the grammar was not asked while it was written, as one sentence; empty where it was, or was not to be."""
     notes: tuple[str, ...] = field(default=())
     """What of the schema was not held to."""
+    refused: tuple[str, ...] = field(default=())
+    """What rules refused while it was written, a sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +88,8 @@ class _Guards:
     document: WholeDocument
     matcher: Matcher | None
     schema: SchemaGuard | None
+    rules: RuleGuard | None
     unguarded: str
-
-    @property
-    def is_blind(self) -> bool:
-        """True where nothing is known of what may come next."""
-        return self.matcher is None and self.schema is None
 
 
 def write(
@@ -141,6 +144,7 @@ def write(
         closed.added.decode(errors="replace"),
         guards.unguarded,
         request.schema.notes if request.schema else (),
+        tuple(breach.sentence for breach in guards.rules.refused) if guards.rules else (),
     )
 
 
@@ -166,12 +170,16 @@ def _guards(
         except UnicodeDecodeError:
             return "it has half a character"
         by_schema = request.masks is Masks.OFF and request.schema is not None  # else its guard has said so
-        return complaint_of(text, language) or (complaint_by(wanted, text) if by_schema else "")
+        found = complaint_of(text, language) or (complaint_by(wanted, text) if by_schema else "")
+        return found or _breach_in(text, language, request.rules)
 
     unguarded = ""
     matcher: Matcher | None = None
     schema: SchemaGuard | None = None
+    rules: RuleGuard | None = None
     if request.masks is not Masks.OFF:
+        place = Place.of("", 0, language, request.rules)
+        rules = RuleGuard(place) if place.rules else None
         found = matcher_at("", 0, language)
         matcher = found if isinstance(found, Matcher) else None
         unguarded = found.reason if isinstance(found, OutOfReach) else ""
@@ -179,9 +187,26 @@ def _guards(
             masked = tokens if request.masks is not Masks.CHECK else None
             schema = schema_guard(wanted, _schema_tokens(masked) if masked else None)
     # One after the other, the quicker one first.
-    parts = [each for each in (matcher, schema) if each is not None]
+    parts: list[Guard] = [each for each in (matcher, schema, rules) if each is not None]
     inner: Guard = AllOf(tuple(parts)) if parts else Anything()
-    return _Guards(WholeDocument(inner, complaint, is_fenced), matcher, schema, unguarded)
+    is_blind = matcher is None and schema is None
+    return _Guards(WholeDocument(inner, complaint, is_fenced, is_blind), matcher, schema, rules, unguarded)
+
+
+def _take_off_torn(guard: WholeDocument, rules: RuleGuard) -> None:
+    """Take back the line that a rule has torn: half of it would say something else."""
+    whole = guard.written.decode(errors="ignore")
+    kept = rules.without_torn(whole)
+    kept = kept[: kept.rfind("\n") + 1] if len(kept) < len(whole) else whole
+    while guard.pieces and len(guard.written) > len(kept.encode()):
+        guard.rollback(1)
+
+
+def _breach_in(document: str, language: Language, rules: Rules) -> str:
+    """What is against a rule in it, as a part of a sentence; empty where nothing is."""
+    place = Place.of("", 0, language, rules)
+    breach = Ruling(place, "").breach(0, document) if place.rules else None
+    return breach.told if breach else ""
 
 
 @lru_cache(maxsize=1)
@@ -209,10 +234,12 @@ def _brought_to_an_end(
             )
         return document, Closed(0, b"")
     guard = guards.document
+    if guards.rules is not None and generation.finish is Finish.DEAD_END:
+        _take_off_torn(guard, guards.rules)
     closed: Closed | None = Closed(0, b"") if guard.written.strip() else None
     if closed is not None and not guard.can_stop():
-        if guards.is_blind:
-            unread, guard = guard.written, WholeDocument(Anything(), guard.complaint_of)
+        if guard.is_blind:
+            unread, guard = guard.written, WholeDocument(Anything(), guard.complaint_of, is_blind=True)
             closed = shorten(guard, unread, language)
         else:
             closed = close(guard, guard.pieces, language)
@@ -231,7 +258,7 @@ def _in_wanted_form(document: str, request: DocumentRequest) -> str:
         return document.rstrip("\n") + "\n"
     value = json.loads(document)
     text = str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
-    complaint = complaint_of(text, request.language)
+    complaint = complaint_of(text, request.language) or _breach_in(text, request.language, request.rules)
     if complaint or yaml.safe_load(text) != value:
         raise Unfinished(
             f"The document cannot be said in YAML ({complaint or 'it means something else there'})."

@@ -82,8 +82,13 @@ class Breach:
     @property
     def sentence(self) -> str:
         """What the user reads."""
+        return f"T{self.told[1:]}."
+
+    @property
+    def told(self) -> str:
+        """The same as a part of another sentence."""
         because = f": {self.because.rstrip('.')}" if self.because else ""
-        return f"The rule “{self.rule}” is against {self.what}{because}."
+        return f"the rule “{self.rule}” is against {self.what}{because}"
 
 
 class CannotTell(Exception):
