@@ -161,7 +161,8 @@ class OurWalker:
         self._acceptor = _kernels.Acceptor(grammar)
 
     def begin(self) -> None:
-        """As the protocol says."""
+        """As the protocol says. What the acceptor before has found out is left to the new one."""
+        del self._acceptor
         self._acceptor = _kernels.Acceptor(self._grammar)
 
     def fill_mask(self) -> None:

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxParsed = 2'000'000;  // steps of one mask: then everything is allowed
 constexpr int kMaxComments = 500;         // in a row, of which those that are alike count as one
-constexpr size_t kMaxConfigs = 50'000;    // are remembered
+constexpr size_t kMaxConfigs = 100'000;   // are remembered: a kilobyte each
 constexpr size_t kWhole = ~size_t{0};
 constexpr size_t kMaxOpen = 250;     // tokens that are asked about again where the rest of the mask was known
 constexpr size_t kMaxHarmless = 64;  // bytes of a text in a key
