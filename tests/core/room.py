@@ -107,6 +107,7 @@ class Room:
         self.load_gate.set()
         self.n_loads = 0
         self.n_hangs = 0
+        self.n_put_away = 0
         self.prepared: list[str] = []
         self.service = Service(
             self._load,
@@ -116,7 +117,11 @@ class Room:
             self._hang,
             self._prepare,
             habit_file,
+            self._put_away,
         )
+
+    def _put_away(self) -> None:
+        self.n_put_away += 1
 
     def _load(self, tell_share: Callable[[float], None]) -> Engine:
         self.n_loads += 1

@@ -347,11 +347,11 @@ def test_an_idle_model_is_freed_and_comes_back_for_the_next_request() -> None:
     async def story(room: Room) -> None:
         window = room.window()
         await until(lambda: "unloaded" in window.states)
-        assert room.engine.n_closed == 1
+        assert (room.engine.n_closed, room.n_put_away) == (1, 1)
         window.ask(1)
 
         assert (await window.answer(1)).items
-        assert room.n_loads == 2
+        assert (room.n_loads, room.n_put_away) == (2, 1)
         await until(lambda: window.states.count("unloaded") == 2)
         assert window.states == [
             *("loading", "loading", "ready", "unloaded"),
