@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -247,6 +248,31 @@ def test_a_file_that_is_cut_short_is_no_file(tmp_path: Path, share: float) -> No
     later = dictionary_of("json", tmp_path)
     assert later.counts["n_in_file"] == 0
     assert later.fill(after("json", b"[1")).tolist() == made_anew("json", b"[1")
+
+
+def test_what_has_a_very_long_key_is_made_and_not_kept() -> None:
+    found = dictionary_of("json")
+    number = b"[" + 5_000 * b"1"  # a policy looks at its spelling, so all of it is in the key
+    for _ in range(2):
+        assert found.fill(after("json", number)).tolist() == made_anew("json", number)
+    assert found.counts["n_too_long"] > 0
+    assert found.counts["n_entries"] == 0
+    found.fill(after("json", b"[" + 3_000 * b"1"))
+    assert found.counts["n_entries"] > 0
+
+
+def test_threads_that_read_a_file_at_once_have_the_masks_that_are_made(tmp_path: Path) -> None:
+    trusted("python", tmp_path).save()
+    texts = prefixes_of(TEXTS["python"])
+    made = [made_anew("python", text) for text in texts]
+    for _ in range(3):
+        later = dictionary_of("python", tmp_path)
+        with ThreadPoolExecutor(4) as pool:
+            asked = pool.map(lambda text, later=later: later.fill(after("python", text)).tolist(), 4 * texts)
+            size = pool.submit(lambda later=later: len(later._kernel.dump(1 << 20)) + len(later.hashes))
+            assert list(asked) == 4 * made
+        assert size.result() > 0
+        assert 0 < later.counts["n_read"] <= later.counts["n_in_file"], "no record was kept twice"
 
 
 @pytest.mark.parametrize("seed", range(40))
