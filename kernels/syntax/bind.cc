@@ -203,6 +203,7 @@ void bind_dictionary(nb::module_& m) {
         all["n_collisions"] = counts.n_collisions;
         all["n_damaged"] = counts.n_damaged;
         all["n_too_long"] = counts.n_too_long;
+        all["n_new"] = counts.n_new;
         all["n_entries"] = counts.n_entries;
         all["n_masks"] = counts.n_masks;
         all["n_bytes"] = counts.n_bytes;

@@ -308,6 +308,7 @@ MaskDictionary::Found MaskDictionary::add(const Hash128& hash, std::string_view 
     ++counts_.n_too_long;
     return std::make_shared<const MaskEntry>(std::move(entry));
   }
+  counts_.n_new += !entry.is_private;
   return keep(hash, key, std::move(entry));
 }
 

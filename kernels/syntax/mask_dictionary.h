@@ -115,6 +115,7 @@ class MaskDictionary {
     uint64_t n_collisions = 0;  // other keys of the same hash
     uint64_t n_damaged = 0;     // records of the file that were not as they had been written
     uint64_t n_too_long = 0;    // keys that were not kept
+    uint64_t n_new = 0;         // of what was added, what may be written to a file
     size_t n_entries = 0;
     size_t n_masks = 0;
     size_t n_bytes = 0;
