@@ -488,6 +488,23 @@ def test_what_is_expected_is_there() -> None:
     background.stop()
 
 
+def test_a_matcher_expects_the_mask_that_it_will_ask_for() -> None:
+    background = Background()
+    found = MaskDictionary(grammar_of("python"), VOCABULARY, background, random=Random(1))
+    found._trust = Trust(n_right=100, n_places=100)
+    text = "def f(a):\n    return a + "
+    matcher = matcher_at(text, len(text), language_by_id("python"))
+    assert isinstance(matcher, Matcher)
+    assert matcher.accept(b"x")
+    matcher.expect_mask(found)
+    assert background.wait(10)
+    known = matcher.known_mask(VOCABULARY, found)
+    assert known is not None
+    assert known.tolist() == matcher.fill_mask(VOCABULARY).tolist()
+    assert found.expected.n_used == 1
+    background.stop()
+
+
 def test_what_was_expected_before_on_the_same_way_is_forgotten() -> None:
     wanted: list[Callable[[], None]] = []
     background = Background()

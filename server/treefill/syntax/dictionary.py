@@ -22,7 +22,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -403,8 +403,8 @@ class MaskDictionary:
 
     @property
     def expected(self) -> Expected:
-        """What came of `expect`."""
-        return self._n_expected
+        """What came of `expect` so far."""
+        return replace(self._n_expected)
 
     @property
     def hashes(self) -> list[bytes]:

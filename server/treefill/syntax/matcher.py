@@ -98,6 +98,13 @@ class Matcher:
         words = dictionary.known(self._acceptor, lambda: self._acceptor.text)
         return None if words is None else self._narrowed(words, vocabulary)
 
+    def expect_mask(self, dictionary: MaskDictionary) -> None:
+        """Have the dictionary, which is of this grammar, make the mask that `known_mask` will be asked for: right after
+        `accept`, so that it is there when the model has computed. Not in a fence.
+        """
+        if not self._fence:
+            dictionary.expect(self._acceptor.text)
+
     def kept_mask(self, vocabulary: MaskVocabulary, dictionary: MaskDictionary) -> NDArray[np.uint32]:
         """The mask from the dictionary, which is of this grammar; made and kept where it does not know it."""
         return self._narrowed(dictionary.fill(self._acceptor), vocabulary)
