@@ -145,6 +145,13 @@ nb::bytes to_bytes(const Hash128& hash) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
+// Whoever waits for a lock keeps no other thread waiting for the interpreter's.
+template <typename Call>
+auto without_gil(Call call) {
+  nb::gil_scoped_release no_gil;
+  return call();
+}
+
 void bind_dictionary(nb::module_& m) {
   nb::class_<MaskDictionary>(m, "MaskDictionary")
       .def(
@@ -157,8 +164,14 @@ void bind_dictionary(nb::module_& m) {
           "hash", [](const MaskDictionary& self, const nb::bytes& key) { return to_bytes(self.hash(view(key))); },
           "key"_a)
       .def(
-          "evict", [](MaskDictionary& self, const nb::bytes& key) { return self.evict(self.hash(view(key))); }, "key"_a)
-      .def("clear", &MaskDictionary::clear)
+          "evict",
+          [](MaskDictionary& self, const nb::bytes& key) {
+            const std::string_view bytes = view(key);
+            nb::gil_scoped_release no_gil;
+            return self.evict(self.hash(bytes));
+          },
+          "key"_a)
+      .def("clear", &MaskDictionary::clear, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "dump",
           [](const MaskDictionary& self, size_t limit) {
@@ -171,15 +184,16 @@ void bind_dictionary(nb::module_& m) {
           },
           "limit"_a)
       .def("open_file", &MaskDictionary::open_file, "path"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("close_file", &MaskDictionary::close_file)
+      .def("close_file", &MaskDictionary::close_file, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("hashes",
                    [](const MaskDictionary& self) {
                      nb::list hashes;
-                     for (const Hash128& hash : self.hashes()) hashes.append(to_bytes(hash));
+                     for (const Hash128& hash : without_gil([&] { return self.hashes(); }))
+                       hashes.append(to_bytes(hash));
                      return hashes;
                    })
       .def_prop_ro("counts", [](const MaskDictionary& self) {
-        const auto counts = self.counts();
+        const auto counts = without_gil([&] { return self.counts(); });
         nb::dict all;
         all["n_nearest"] = counts.n_nearest;
         all["n_found"] = counts.n_found;
@@ -189,6 +203,8 @@ void bind_dictionary(nb::module_& m) {
         all["n_evicted"] = counts.n_evicted;
         all["n_collisions"] = counts.n_collisions;
         all["n_damaged"] = counts.n_damaged;
+        all["n_too_long"] = counts.n_too_long;
+        all["n_new"] = counts.n_new;
         all["n_entries"] = counts.n_entries;
         all["n_masks"] = counts.n_masks;
         all["n_bytes"] = counts.n_bytes;

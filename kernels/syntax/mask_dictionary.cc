@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <unordered_set>
 #include <utility>
 
 #define XXH_INLINE_ALL
@@ -248,39 +249,66 @@ MaskDictionary::~MaskDictionary() = default;
 Hash128 MaskDictionary::hash(std::string_view key) const { return hash_of(environment_ + std::string(key)); }
 
 MaskDictionary::Found MaskDictionary::find(const Hash128& hash, std::string_view key) {
-  std::lock_guard lock(mutex_);
-  if (const auto known = kept_.find(hash); known != kept_.end()) {
-    if (known->second.key != key) {
-      ++counts_.n_collisions;
+  std::shared_ptr<const File> file;
+  {
+    std::lock_guard lock(mutex_);
+    if (kept_.contains(hash)) return find_in_memory(hash, key);
+    file = key.size() <= kMaxKeyBytes ? file_ : nullptr;
+    if (!file || !file->find(hash)) {
       ++counts_.n_missed;
       return nullptr;
     }
-    ++counts_.n_found;
-    order_.splice(order_.begin(), order_, known->second.place);
-    return known->second.entry;
   }
-  const Row* row = file_ ? file_->find(hash) : nullptr;
-  if (row) {
-    try {
-      auto [written, entry] = file_->read(*row);
-      if (entry.mask && !entry.mask->fits(n_words_)) throw std::runtime_error("a record is damaged");
-      if (written == key) {
-        ++counts_.n_read;
-        return keep(hash, key, std::move(entry));
-      }
-      ++counts_.n_collisions;
-    } catch (const std::exception&) {
-      ++counts_.n_damaged;
-      file_.reset();  // where one record is damaged none is to be believed
-    }
+  return read_from(file, hash, key);
+}
+
+MaskDictionary::Found MaskDictionary::find_in_memory(const Hash128& hash, std::string_view key) {
+  const Kept& known = kept_.at(hash);
+  if (known.key != key) {
+    ++counts_.n_collisions;
+    ++counts_.n_missed;
+    return nullptr;
+  }
+  ++counts_.n_found;
+  order_.splice(order_.begin(), order_, known.place);
+  return known.entry;
+}
+
+// The record is read without the lock; meanwhile others may have read it, too, or may have found the file to be wrong.
+MaskDictionary::Found MaskDictionary::read_from(const std::shared_ptr<const File>& file, const Hash128& hash,
+                                                std::string_view key) {
+  std::pair<std::string, MaskEntry> record;
+  bool is_whole = true;
+  try {
+    record = file->read(*file->find(hash));
+    is_whole = !record.second.mask || record.second.mask->fits(n_words_);
+  } catch (const std::exception&) {
+    is_whole = false;
+  }
+  std::lock_guard lock(mutex_);
+  if (kept_.contains(hash)) return find_in_memory(hash, key);
+  if (is_whole && file == file_ && record.first == key) {
+    ++counts_.n_read;
+    return keep(hash, key, std::move(record.second));
   }
   ++counts_.n_missed;
+  if (is_whole) {
+    counts_.n_collisions += record.first != key;
+    return nullptr;
+  }
+  ++counts_.n_damaged;
+  if (file == file_) file_.reset();  // where one record is damaged none is to be believed
   return nullptr;
 }
 
 MaskDictionary::Found MaskDictionary::add(const Hash128& hash, std::string_view key, MaskEntry entry) {
   std::lock_guard lock(mutex_);
   if (const auto known = kept_.find(hash); known != kept_.end()) drop(hash);
+  if (key.size() > kMaxKeyBytes) {
+    ++counts_.n_too_long;
+    return std::make_shared<const MaskEntry>(std::move(entry));
+  }
+  counts_.n_new += !entry.is_private;
   return keep(hash, key, std::move(entry));
 }
 
@@ -354,7 +382,18 @@ std::string MaskDictionary::dump(size_t limit) const {
     Found entry;
     Hash128 content;
   };
-  std::lock_guard lock(mutex_);
+  std::vector<Chosen> in_memory;
+  std::unordered_set<Hash128, HashOfHash> hashes_in_memory;
+  std::shared_ptr<const File> read;
+  {
+    std::lock_guard lock(mutex_);
+    read = file_;
+    for (const Hash128& hash : order_) {
+      const Kept& kept = kept_.at(hash);
+      hashes_in_memory.insert(hash);
+      if (!kept.entry->is_private) in_memory.push_back({hash, kept.key, kept.entry, kept.content});
+    }
+  }
   std::vector<Chosen> chosen;
   std::unordered_map<Hash128, std::pair<std::shared_ptr<const StoredMask>, Stretch>, HashOfHash> masks;
   size_t n_bytes = sizeof(Header);
@@ -368,16 +407,13 @@ std::string MaskDictionary::dump(size_t limit) const {
     return true;
   };
   bool is_room = true;
-  for (auto hash = order_.begin(); is_room && hash != order_.end(); ++hash) {
-    const Kept& kept = kept_.at(*hash);
-    if (!kept.entry->is_private) is_room = has_room({*hash, kept.key, kept.entry, kept.content});
-  }
+  for (size_t i = 0; is_room && i < in_memory.size(); ++i) is_room = has_room(std::move(in_memory[i]));
   // What an earlier process had and nobody asked for in this one.
-  for (size_t i = 0; is_room && file_ && i < file_->rows().size(); ++i) {
-    const Row& row = file_->rows()[i];
-    if (kept_.contains(row.hash)) continue;
+  for (size_t i = 0; is_room && read && i < read->rows().size(); ++i) {
+    const Row& row = read->rows()[i];
+    if (hashes_in_memory.contains(row.hash)) continue;
     try {
-      auto [key, entry] = file_->read(row);
+      auto [key, entry] = read->read(row);
       const Hash128 content = entry.mask ? content_hash(*entry.mask) : Hash128{};
       is_room = has_room({row.hash, std::move(key), std::make_shared<const MaskEntry>(std::move(entry)), content});
     } catch (const std::exception&) {
@@ -406,7 +442,7 @@ std::string MaskDictionary::dump(size_t limit) const {
 }
 
 void MaskDictionary::open_file(const std::string& path) {
-  auto file = std::make_unique<File>(path, hash_of(environment_));
+  auto file = std::make_shared<const File>(path, hash_of(environment_));
   std::lock_guard lock(mutex_);
   file_ = std::move(file);
 }

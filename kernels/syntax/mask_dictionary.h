@@ -5,8 +5,9 @@
 // XXH3-128 and compared whole, so that two that share a hash are never taken for one another. Masks are kept by
 // content, because few are distinct, in the smallest of three forms.
 //
-// The least recently used are dropped where there are too many bytes. What was written to a file by an earlier process
-// is read from there record by record: a mapped file that another program cuts short would end the process.
+// The least recently used are dropped where there are too many bytes, and what has a very long key is not kept at all.
+// What was written to a file by an earlier process is read from there record by record: a mapped file that another
+// program cuts short would end the process. Nobody waits for anybody else's reading: it is done without the lock.
 
 #ifndef TREEFILL_SYNTAX_MASK_DICTIONARY_H_
 #define TREEFILL_SYNTAX_MASK_DICTIONARY_H_
@@ -81,10 +82,13 @@ class MaskDictionary {
 
   using Found = std::shared_ptr<const MaskEntry>;
 
+  // Of one key; a mask with a longer one is made whenever it is asked for.
+  static constexpr size_t kMaxKeyBytes = 4096;
+
   Hash128 hash(std::string_view key) const;
   // Null where it is not known.
   Found find(const Hash128& hash, std::string_view key);
-  // Returns it as it is kept from then on.
+  // Returns it as it is kept from then on, or as it is where its key is too long.
   Found add(const Hash128& hash, std::string_view key, MaskEntry entry);
   // False where there was none.
   bool evict(const Hash128& hash);
@@ -110,6 +114,8 @@ class MaskDictionary {
     uint64_t n_evicted = 0;     // because they were wrong
     uint64_t n_collisions = 0;  // other keys of the same hash
     uint64_t n_damaged = 0;     // records of the file that were not as they had been written
+    uint64_t n_too_long = 0;    // keys that were not kept
+    uint64_t n_new = 0;         // of what was added, what may be written to a file
     size_t n_entries = 0;
     size_t n_masks = 0;
     size_t n_bytes = 0;
@@ -135,7 +141,10 @@ class MaskDictionary {
   };
   class File;
 
+  // Null where it is not in memory; both under the lock.
+  Found find_in_memory(const Hash128& hash, std::string_view key);
   Found keep(const Hash128& hash, std::string_view key, MaskEntry entry);
+  Found read_from(const std::shared_ptr<const File>& file, const Hash128& hash, std::string_view key);
   void drop(const Hash128& hash);
   void make_room();
   static size_t n_bytes_of(const Kept& kept);
@@ -147,7 +156,7 @@ class MaskDictionary {
   std::unordered_map<Hash128, Kept, HashOfHash> kept_;
   std::unordered_map<Hash128, Content, HashOfHash> contents_;
   std::list<Hash128> order_;  // the most recently used first
-  std::unique_ptr<File> file_;
+  std::shared_ptr<const File> file_;
   Counts counts_;
   std::atomic<uint64_t> n_nearest_ = 0;
   std::atomic<uint64_t> generation_;

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import itertools
 import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -249,6 +253,31 @@ def test_a_file_that_is_cut_short_is_no_file(tmp_path: Path, share: float) -> No
     assert later.fill(after("json", b"[1")).tolist() == made_anew("json", b"[1")
 
 
+def test_what_has_a_very_long_key_is_made_and_not_kept() -> None:
+    found = dictionary_of("json")
+    number = b"[" + 5_000 * b"1"  # a policy looks at its spelling, so all of it is in the key
+    for _ in range(2):
+        assert found.fill(after("json", number)).tolist() == made_anew("json", number)
+    assert found.counts["n_too_long"] > 0
+    assert found.counts["n_entries"] == 0
+    found.fill(after("json", b"[" + 3_000 * b"1"))
+    assert found.counts["n_entries"] > 0
+
+
+def test_threads_that_read_a_file_at_once_have_the_masks_that_are_made(tmp_path: Path) -> None:
+    trusted("python", tmp_path).save()
+    texts = prefixes_of(TEXTS["python"])
+    made = [made_anew("python", text) for text in texts]
+    for _ in range(3):
+        later = dictionary_of("python", tmp_path)
+        with ThreadPoolExecutor(4) as pool:
+            asked = pool.map(lambda text, later=later: later.fill(after("python", text)).tolist(), 4 * texts)
+            size = pool.submit(lambda later=later: len(later._kernel.dump(1 << 20)) + len(later.hashes))
+            assert list(asked) == 4 * made
+        assert size.result() > 0
+        assert 0 < later.counts["n_read"] <= later.counts["n_in_file"], "no record was kept twice"
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_a_damaged_file_gives_no_wrong_mask(tmp_path: Path, seed: int) -> None:
     trusted("json", tmp_path).save()
@@ -316,6 +345,130 @@ def test_the_newest_work_is_done_first_and_the_oldest_forgotten() -> None:
     while background._waiting:
         background._waiting.pop()()
     assert done == [3, 2]
+
+
+def test_what_has_time_is_done_in_steps_when_nothing_is_wanted() -> None:
+    background = Background(quiet_s=0, rest=0)
+    done: list[str] = []
+    is_begun, may_go_on = threading.Event(), threading.Event()
+
+    def steps(name: str) -> Iterator[None]:
+        for number in range(2):
+            done.append(f"{name}{number}")
+            if (name, number) == ("a", 0):
+                is_begun.set()
+                may_go_on.wait(10)
+            yield
+
+    background.when_quiet(steps("a"))
+    background.when_quiet(steps("b"))
+    assert is_begun.wait(10)
+    background.want(lambda: done.append("wanted"))
+    may_go_on.set()
+    assert background.wait(10, is_all=True)
+    assert done == ["a0", "wanted", "b0", "a1", "b1"]
+    background.stop()
+
+
+def test_what_has_time_waits_until_it_is_quiet() -> None:
+    background = Background(quiet_s=30)
+    done: list[int] = []
+    background.when_quiet(done.append(number) for number in range(2))
+    background.want(lambda: None)
+    assert background.wait(10)
+    assert not background.wait(0.05, is_all=True)
+    background.stop()
+    assert done == []
+
+
+def test_what_has_time_rests_between_its_steps() -> None:
+    background = Background(quiet_s=0, rest=1e6)
+    done: list[float] = []
+
+    def steps() -> Iterator[None]:
+        for _ in range(3):
+            start_s = time.thread_time()
+            while time.thread_time() < start_s + 0.001:
+                pass
+            done.append(start_s)
+            yield
+
+    background.when_quiet(steps())
+    assert not background.wait(0.2, is_all=True)
+    assert len(done) == 1
+    background.stop()
+    assert background.wait(10, is_all=True)
+    assert len(done) == 1, "the rest is forgotten"
+
+
+def test_a_preset_is_read_beside_the_way_and_kept(tmp_path: Path) -> None:
+    background = Background(quiet_s=0, rest=0)
+    found = MaskDictionary(grammar_of("python"), VOCABULARY, background, tmp_path, random=Random(1))
+    background.when_quiet(found.read_preset([4 * TEXTS["python"].encode()]))
+    assert background.wait(60, is_all=True)
+    background.stop()
+    assert found.trust.is_given, "what comes twice in it was compared"
+    n_missed = found.counts["n_missed"]
+    text = b"def f(a):\n    for b in a:\n        "
+    known = found.known(after("python", text), lambda: text)
+    assert known is not None
+    assert known.tolist() == made_anew("python", text)
+    assert found.counts["n_missed"] == n_missed
+    assert dictionary_of("python", tmp_path).counts["n_in_file"] > 100
+
+
+def test_a_preset_that_was_read_before_takes_no_masks_again(tmp_path: Path) -> None:
+    texts = 4 * [TEXTS["json"].encode()]
+    for _ in dictionary_of("json", tmp_path).read_preset(texts):
+        pass
+    [file] = tmp_path.glob("json-*.masks")
+    written_at = file.stat().st_mtime_ns
+    later = dictionary_of("json", tmp_path)
+    for _ in later.read_preset(texts):
+        pass
+    assert later.counts["n_new"] == 0, "only what is in no file was made"
+    assert later.trust.is_given
+    assert file.stat().st_mtime_ns == written_at
+
+
+def test_a_preset_ends_where_it_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_PRESET_S", 0.0)
+    found = dictionary_of("python")
+    for _ in found.read_preset([TEXTS["python"].encode(), b"x = 1\n"]):
+        pass
+    assert 0 < found.counts["n_entries"] <= 10
+
+
+def test_what_the_grammar_does_not_take_in_a_preset_is_left_out() -> None:
+    found = dictionary_of("json")
+    for _ in found.read_preset([b"[1, ]]]] 2 {", b'{"a": 1}']):
+        pass
+    text = b'{"a": 1'
+    n_missed = found.counts["n_missed"]
+    found.fill(after("json", text))
+    assert found.counts["n_missed"] == n_missed
+
+
+def test_a_preset_whose_masks_are_wrong_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MaskDictionary, "_is_right_alone", lambda *_: False)
+    found = dictionary_of("python")
+    for _ in found.read_preset(10 * [TEXTS["python"].encode()]):
+        pass
+    assert found.trust.is_lost
+    assert found.trust.n_wrong == module.N_WRONG
+
+
+def test_a_process_that_keeps_nothing_reads_no_preset(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    read: list[Iterator[None]] = []
+    monkeypatch.setattr(module.BACKGROUND, "when_quiet", read.append)
+    for folder in (None, tmp_path):
+        monkeypatch.setattr(module.LEXERS, "folder", folder)
+        monkeypatch.setattr(module, "_KNOWN", {})
+        for _ in range(2):
+            module.dictionary_for(grammar_of("json"), VOCABULARY)
+    assert len(read) == 1
 
 
 def test_masks_are_arrays_of_words() -> None:

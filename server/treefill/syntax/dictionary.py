@@ -5,6 +5,9 @@ process left them in, the thread that makes what is missing while the model comp
 answers nothing until its first masks were compared with ones that were made without it; afterwards one hit in a hundred
 is, beside the way of a request. What is wrong is dropped; where that happens several times in a row the dictionary is
 left alone, and tokens are asked about one by one as if there were none.
+
+A new one is not empty for long: while nothing else is to be done, the thread reads the language's preset, code of the
+commonest kind (`presets.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -31,6 +34,7 @@ from treefill import __version__, _kernels
 from treefill.syntax.grammars import LoadedGrammar
 from treefill.syntax.lexers import LEXERS, library_digest
 from treefill.syntax.matcher import tables
+from treefill.syntax.presets import pieces_of, preset_of, words_of
 from treefill.syntax.vocabulary import MaskVocabulary, to_bools
 
 log = logging.getLogger(__name__)
@@ -61,6 +65,14 @@ N_ASKED_ALONE = 128
 """Tokens of a mask that the acceptor is asked about one by one when it is compared."""
 NICE = 10
 """How far the background stands back for the model."""
+QUIET_S = 0.2
+"""What has time begins when nothing was wanted for so long,"""
+REST = 3.0
+"""and the thread rests so many times as long as it has worked on it."""
+SLICE_S = 0.005
+"""Of such work, done at once."""
+MAX_PRESET_S = 15.0
+"""Of the processor, for one grammar's preset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,57 +110,106 @@ class Trust:
 
 
 class Background:
-    """One thread that works off what is wanted, the newest first; what waits too long is forgotten."""
+    """One thread that works off what is wanted, the newest first; what waits too long is forgotten.
 
-    def __init__(self, max_waiting: int = MAX_WAITING) -> None:
+    What has time is done when nothing else is, a step now and then.
+    """
+
+    def __init__(self, max_waiting: int = MAX_WAITING, quiet_s: float = QUIET_S, rest: float = REST) -> None:
         self._waiting: deque[Callable[[], None]] = deque(maxlen=max_waiting)
+        self._with_time: deque[Iterator[None]] = deque()
+        self._quiet_s, self._rest = quiet_s, rest
+        self._next_step_s = 0.0  # on the monotonic clock
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_busy = False
+        self._is_stepping = False
         self._is_stopping = False
 
     def want(self, work: Callable[[], None]) -> None:
         """Have it done some time."""
         with self._changed:
             self._waiting.append(work)
-            if self._thread is None:
-                atexit.register(self.stop)  # again where it was stopped, which does no harm
-                self._thread = threading.Thread(target=self._run, name="treefill-masks", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+            self._begin()
+
+    def when_quiet(self, work: Iterator[None]) -> None:
+        """Have it done step by step while nothing is wanted; each step should take some milliseconds."""
+        with self._changed:
+            self._with_time.append(work)
+            self._begin()
 
     def stop(self) -> None:
         """Finish what is being done, forget the rest: native code does not outlive its interpreter well."""
         with self._changed:
             self._is_stopping = True
             self._waiting.clear()
+            self._with_time.clear()
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
         self._thread, self._is_stopping = None, False
 
-    def wait(self, seconds: float) -> bool:
-        """Until nothing is left to do; False where that takes longer."""
+    def wait(self, seconds: float, is_all: bool = False) -> bool:
+        """Until nothing that was wanted is left to do, nor what has time where `is_all`; False where that takes
+        longer.
+        """
         with self._changed:
-            return self._changed.wait_for(lambda: not self._waiting and not self._is_busy, seconds)
+            return self._changed.wait_for(
+                lambda: (
+                    not self._waiting
+                    and not self._is_busy
+                    and not (is_all and (self._with_time or self._is_stepping))
+                ),
+                seconds,
+            )
+
+    def _begin(self) -> None:
+        """Under the lock, after there is more to do."""
+        self._next_step_s = max(self._next_step_s, time.monotonic() + self._quiet_s)
+        if self._thread is None:
+            atexit.register(self.stop)  # again where it was stopped, which does no harm
+            self._thread = threading.Thread(target=self._run, name="treefill-masks", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
 
     def _run(self) -> None:
         if sys.platform == "linux":  # elsewhere a thread has no priority of its own
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
-        while True:
-            with self._changed:
-                self._is_busy = False
-                self._changed.notify_all()
-                self._changed.wait_for(lambda: bool(self._waiting) or self._is_stopping)
-                if self._is_stopping:
-                    return
-                work = self._waiting.pop()
-                self._is_busy = True
+        while (work := self._next()) is not None:
             try:
                 work()
             except Exception as error:  # nobody waits for it, and nothing hangs on it
                 log.warning("A mask could not be made in the background (%s).", type(error).__name__)
+
+    def _next(self) -> Callable[[], None] | None:
+        """What is to be done now, once there is something; None when it is to stop."""
+        with self._changed:
+            self._is_busy = self._is_stepping = False
+            self._changed.notify_all()
+            while not self._is_stopping:
+                if self._waiting:
+                    self._is_busy = True
+                    return self._waiting.pop()
+                rest_s = self._next_step_s - time.monotonic() if self._with_time else None
+                if rest_s is not None and rest_s <= 0:
+                    self._is_stepping = True
+                    work = self._with_time.popleft()
+                    return lambda: self._step(work)
+                self._changed.wait(rest_s)
+            return None
+
+    def _step(self, work: Iterator[None]) -> None:
+        start_s = time.thread_time()
+        try:
+            next(work)
+        except StopIteration:
+            return
+        with self._changed:
+            if not self._is_stopping:
+                self._with_time.append(work)  # several take turns
+            rest_s = self._rest * (time.thread_time() - start_s)
+            self._next_step_s = max(self._next_step_s, time.monotonic() + rest_s)
 
 
 class MaskDictionary:
@@ -215,27 +276,61 @@ class MaskDictionary:
             acceptor.fill_mask(spelled, words)
         return words
 
+    def read_preset(self, texts: Sequence[bytes]) -> Iterator[None]:
+        """Make what is not known of the masks in these texts, some at each step, and keep them for the next process.
+
+        They are cut where the vocabulary's tokens end, about as a tokenizer would. What is there already counts for the
+        trust. Ends early where it takes too much of the processor (`MAX_PRESET_S`).
+        """
+        spelled = self._vocabulary.for_grammar(self._grammar)
+        yield
+        known: set[bytes] = set()
+        for some in words_of(self._vocabulary.spelled):
+            known |= some
+            yield
+        n_before, spent_s, start_s = self._kernel.counts["n_new"], 0.0, time.thread_time()
+        words = np.empty(self._vocabulary.n_words, np.uint32)
+        for acceptor in self._places_in(texts, known):
+            if self._trust.is_given:
+                acceptor.fill_mask(spelled, words, self._kernel)
+            else:
+                with self._lock:
+                    self._compare_at(acceptor)
+            took_s = time.thread_time() - start_s
+            if spent_s + took_s >= MAX_PRESET_S or self._trust.is_lost:
+                break
+            if took_s >= SLICE_S:
+                spent_s += took_s
+                yield
+                start_s = time.thread_time()
+        if self._kernel.counts["n_new"] > n_before:
+            self.save()
+
     def compare(self, text: bytes) -> bool:
         """Whether the mask after `text` is what it is without the dictionary; what is wrong is dropped, and told.
 
         What is missing is made. Trust is earned by what was there.
         """
+        with self._lock:
+            return self._compare_at(self._at(text))
+
+    def _compare_at(self, acceptor: _kernels.Acceptor) -> bool:
+        """The same where the acceptor is; under the lock."""
         spelled = self._vocabulary.for_grammar(self._grammar)
         known, made = (np.empty(self._vocabulary.n_words, np.uint32) for _ in range(2))
-        with self._lock:
-            acceptor = self._at(text)
-            outcome = acceptor.fill_mask(spelled, known, self._kernel, is_walked=False)
-            if outcome == _kernels.MaskOutcome.UNKNOWN:
-                acceptor.fill_mask(spelled, known, self._kernel)
-            keys = acceptor.mask_keys
-            is_decided = acceptor.fill_mask(spelled, made) == _kernels.MaskOutcome.DECIDED
-            if outcome != _kernels.MaskOutcome.DECIDED or not is_decided:
-                return True
-            is_right = np.array_equal(known, made) and self._is_right_alone(acceptor, made)
-            place = b"".join(self._kernel.hash(key) for key in keys)
-            self._trust = self._trust.noted(is_right, place not in self._compared)
-            if len(self._compared) < MAX_COMPARED:
-                self._compared.add(place)
+        outcome = acceptor.fill_mask(spelled, known, self._kernel, is_walked=False)
+        if outcome == _kernels.MaskOutcome.UNKNOWN:
+            acceptor.fill_mask(spelled, known, self._kernel)
+        if outcome != _kernels.MaskOutcome.DECIDED:
+            return True
+        keys = acceptor.mask_keys
+        if acceptor.fill_mask(spelled, made) != _kernels.MaskOutcome.DECIDED:
+            return True
+        is_right = np.array_equal(known, made) and self._is_right_alone(acceptor, made)
+        place = self._place(keys)
+        self._trust = self._trust.noted(is_right, place not in self._compared)
+        if len(self._compared) < MAX_COMPARED:
+            self._compared.add(place)
         if not is_right:
             for key in keys:
                 self._kernel.evict(key)
@@ -298,6 +393,19 @@ class MaskDictionary:
         if not self._trust.is_lost:
             self.compare(text)
 
+    def _places_in(self, texts: Sequence[bytes], known: Collection[bytes]) -> Iterator[_kernels.Acceptor]:
+        """At each place where a token may end; what a text has that the grammar does not take is left out."""
+        for text in texts:
+            acceptor = _kernels.Acceptor(self._grammar)
+            for piece in pieces_of(text, known):
+                yield acceptor
+                if not acceptor.accept(piece):
+                    break
+
+    def _place(self, keys: Sequence[bytes]) -> bytes:
+        """The keys' hashes, as one."""
+        return b"".join(self._kernel.hash(key) for key in keys)
+
     def _is_right_alone(self, acceptor: _kernels.Acceptor, words: Words) -> bool:
         """Whether the acceptor says the same of some of the tokens when asked about each alone."""
         allowed = to_bools(words, len(self._vocabulary.spelled))
@@ -323,11 +431,16 @@ _KNOWN_LOCK = threading.Lock()
 
 
 def dictionary_for(loaded: LoadedGrammar, vocabulary: MaskVocabulary) -> MaskDictionary:
-    """The process's own for a grammar and a vocabulary, kept where its lexers are. Raises `GrammarError`."""
+    """The process's own for a grammar and a vocabulary, kept where its lexers are. Raises `GrammarError`.
+
+    Where it is kept the grammar's preset is read when there is time: a process that keeps nothing has no use for it.
+    """
     with _KNOWN_LOCK:
         key = (loaded, vocabulary.digest)
         if key not in _KNOWN:
             _KNOWN[key] = MaskDictionary(loaded, vocabulary, BACKGROUND, LEXERS.folder)
+            if LEXERS.folder and (texts := preset_of(loaded.grammar)):
+                BACKGROUND.when_quiet(_KNOWN[key].read_preset(texts))
         return _KNOWN[key]
 
 
