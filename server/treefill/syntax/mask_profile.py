@@ -48,8 +48,8 @@ class Tier(StrEnum):
     NEAREST = "the walk's own table"
     MEMORY = "memory"
     FILE = "the file"
-    MADE = "made"
-    """It was nowhere."""
+    MADE = "nowhere"
+    """It was made."""
 
 
 _COUNTED = {"n_missed": Tier.MADE, "n_read": Tier.FILE, "n_found": Tier.MEMORY, "n_nearest": Tier.NEAREST}
