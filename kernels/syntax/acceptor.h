@@ -14,6 +14,7 @@
 
 #include "syntax/mask_walk.h"
 #include "syntax/parser.h"
+#include "syntax/situation.h"
 #include "syntax/vocabulary.h"
 
 namespace treefill::syntax {
@@ -76,6 +77,8 @@ class Acceptor {
   MaskWalk::Counts mask_counts() const { return member_->walk ? member_->walk->counts() : MaskWalk::Counts{}; }
   // The terminals that may come next, where a token has just ended.
   std::vector<Symbol> expected() { return parser().expected(versions_); }
+  // What the text's end is about.
+  Situation situation(const Brackets& brackets) { return parser().situation(text_, versions_, brackets); }
 
   const Grammar& grammar() const { return *pool_->grammar(); }
   // All that was accepted.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,7 @@
 #include "syntax/external_scanner.h"
 #include "syntax/outline.h"
 #include "syntax/scanner_model.h"
+#include "syntax/situation.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -48,10 +50,17 @@ class BoundGrammar {
 
   const std::shared_ptr<const Grammar>& get() const { return pool_->grammar(); }
   const std::shared_ptr<ParserPool>& pool() const { return pool_; }
+  // Looked for when they are first asked for.
+  const Brackets& brackets() const {
+    std::call_once(are_brackets_found_, [this] { brackets_ = std::make_unique<const Brackets>(get()->language); });
+    return *brackets_;
+  }
 
  private:
   nb::object capsule_;
   std::shared_ptr<ParserPool> pool_;
+  mutable std::once_flag are_brackets_found_;
+  mutable std::unique_ptr<const Brackets> brackets_;
 };
 
 struct BoundVocabulary {
@@ -62,7 +71,7 @@ using MaskWords = nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::c
 
 class BoundAcceptor {
  public:
-  explicit BoundAcceptor(const BoundGrammar& grammar) : acceptor_(grammar.pool()) {}
+  explicit BoundAcceptor(const BoundGrammar& grammar) : grammar_(grammar), acceptor_(grammar.pool()) {}
 
   template <typename Call>
   bool with_text(const nb::bytes& text, Call call) {
@@ -72,8 +81,10 @@ class BoundAcceptor {
   }
 
   Acceptor& get() { return acceptor_; }
+  Situation situation() { return acceptor_.situation(grammar_.brackets()); }
 
  private:
+  const BoundGrammar& grammar_;  // the Python object keeps it
   Acceptor acceptor_;
 };
 
@@ -87,6 +98,17 @@ std::vector<std::string> names(const Grammar& grammar, const std::vector<Symbol>
   std::vector<std::string> names;
   for (Symbol symbol : symbols) names.emplace_back(grammar.language.symbol_name(symbol));
   return names;
+}
+
+// Names of what the keywords' automaton accepts.
+std::vector<std::string> keywords(const BoundGrammar& grammar) {
+  std::vector<Symbol> symbols;
+  const auto note = [&](Symbol symbol) {
+    symbols.push_back(symbol);
+    return false;
+  };
+  if (const auto& tables = grammar.get()->keywords) tables->state(tables->start(0)).reachable.any_of(note);
+  return names(*grammar.get(), symbols);
 }
 
 // What a scanner says: undecided, possible, may decline, refused, found, token, end, memory.
@@ -306,7 +328,12 @@ void bind(nb::module_& m) {
       .def_prop_ro(
           "n_keyword_states",
           [](const BoundGrammar& self) { return self.get()->keywords ? self.get()->keywords->n_states() : size_t{0}; })
-      .def_prop_ro("external_states", external_states);
+      .def_prop_ro("external_states", external_states)
+      .def_prop_ro("keywords", keywords)
+      .def_prop_ro("word", [](const BoundGrammar& self) {
+        const Symbol word = self.get()->language.keyword_capture_token();
+        return std::string(word == kEnd ? "" : self.get()->language.symbol_name(word));
+      });
   m.def("scan_with_model", scan_with_model, "name"_a, "valid"_a, "memory"_a, "text"_a, "position"_a, "is_whole"_a,
         "is_strict"_a = false, "is_statement_start"_a = false, "is_outside_brackets"_a = false);
   m.def("scan_with_grammar", scan_with_grammar, "grammar"_a, "valid"_a, "memory"_a, "text"_a, "position"_a,
@@ -417,7 +444,12 @@ void bind(nb::module_& m) {
       .def_prop_ro("n_versions", [](BoundAcceptor& self) { return self.get().n_versions(); })
       .def_prop_ro("refused_at", [](BoundAcceptor& self) { return self.get().refused_at(); })
       .def_prop_ro("gave_up", [](BoundAcceptor& self) { return self.get().gave_up(); })
-      .def("expected", [](BoundAcceptor& self) { return names(self.get().grammar(), self.get().expected()); });
+      .def("expected", [](BoundAcceptor& self) { return names(self.get().grammar(), self.get().expected()); })
+      .def("situation", [](BoundAcceptor& self) {
+        const Situation found = self.situation();
+        const std::string bracket(found.bracket ? 1 : 0, found.bracket);
+        return std::tuple(found.is_layout, bracket, names(self.get().grammar(), found.symbols));
+      });
 }
 
 }  // namespace treefill::syntax

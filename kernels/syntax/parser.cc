@@ -533,17 +533,23 @@ Verdict Parser::may_become(const Version& version) {
 Verdict Parser::may_become_word(const Version& version) {
   const Verdict as_word = can_take(version, language_.keyword_capture_token());
   if (as_word == Verdict::kYes) return as_word;
+  const LexState at_keyword = keyword_state(version);
+  if (at_keyword == kDead) return as_word;
+  const auto take = [&](Symbol symbol) { return can_take(version, symbol); };
+  return std::max(as_word, best_of(grammar_->keywords->state(at_keyword).reachable, take));
+}
+
+LexState Parser::keyword_state(const Version& version) const {
   const LexerTables& keywords = *grammar_->keywords;
   LexState at_keyword = keywords.start(0);
   for (uint32_t at = version.token_start; at < text_.size();) {
     const Utf8Character character = utf8_at(text_, at);
     if (character.length == 0) break;
     at_keyword = keywords.step(at_keyword, character.code_point).state;
-    if (at_keyword == kDead) return as_word;
+    if (at_keyword == kDead) break;
     at += character.length;
   }
-  const auto take = [&](Symbol symbol) { return can_take(version, symbol); };
-  return std::max(as_word, best_of(keywords.state(at_keyword).reachable, take));
+  return at_keyword;
 }
 
 void Parser::add(const Version& version, Versions& versions) {

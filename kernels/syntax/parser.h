@@ -29,6 +29,9 @@
 
 namespace treefill::syntax {
 
+class Brackets;
+struct Situation;
+
 // A grammar and what was recovered of its lexers. Shared by its parsers, from any thread.
 struct Grammar {
   // `model` is the name of the external scanner's model, where there is one; `kept` what `keep` gave before, or empty.
@@ -84,6 +87,8 @@ class Parser {
   bool read_whole(std::string_view text, Versions& versions);
   // The terminals that may come next, where a token has just ended: what the parses that are alive could take.
   std::vector<Symbol> expected(const Versions& versions);
+  // What the end of `text` is about, which the versions have read (`situation.h`).
+  Situation situation(std::string_view text, const Versions& versions, const Brackets& brackets);
 
   const std::shared_ptr<const Grammar>& grammar() const { return grammar_; }
   // Where the token begins that no parse could take, for the last text that was refused; a byte of the text with it.
@@ -125,6 +130,9 @@ class Parser {
   Verdict may_be_lexed(Version version, int depth);
   Verdict may_become(const Version& version);
   Verdict may_become_word(const Version& version);
+  // Where the keywords' automaton is after the open lexeme; kDead where no keyword begins so.
+  LexState keyword_state(const Version& version) const;
+  SymbolSet symbols_of(Version version);
   void add(const Version& version, Versions& versions);
   void start_watch();
   // Counts, and tells whether that is more than one call may take: then everything is allowed.

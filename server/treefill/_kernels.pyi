@@ -165,6 +165,12 @@ class Grammar:
     @property
     def external_states(self) -> list[list[bool]]:
         """The sets of external tokens that its scanner is asked for, a flag a token."""
+    @property
+    def keywords(self) -> list[str]:
+        """Names of the words that it tells from names; none where it has no automaton of its own for them."""
+    @property
+    def word(self) -> str:
+        """The name of the token that keywords are told from; empty where there is none."""
 
 class Vocabulary:
     """A model's tokens as bytes, by id; empty for those that are never written."""
@@ -233,6 +239,11 @@ class Acceptor:
         """Whether the text is whole with `rest` after it, the last `n_back` accepted pieces left out."""
     def expected(self) -> list[str]:
         """Names of the tokens that may come next, where one has just ended."""
+    def situation(self) -> tuple[bool, str, list[str]]:
+        """What the text's end is about: whether layout may come of a line feed that was read there, the innermost
+        bracket that is open (`(`, `[`, `{`, `<` or none), and the names of the tokens that the open lexeme may
+        become, or that may come where none is begun.
+        """
     def forced(self, limit: int) -> bytes:
         """The bytes that must come next, as far as there is but one way on, and at most so many."""
     def fill_mask(

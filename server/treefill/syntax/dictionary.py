@@ -362,6 +362,11 @@ class MaskDictionary:
                 Path(new.name).unlink(missing_ok=True)
 
     @property
+    def file(self) -> Path | None:
+        """Where an earlier process left its masks, and this one is to leave them; None where nowhere."""
+        return self._file
+
+    @property
     def vocabulary(self) -> MaskVocabulary:
         """The one that its masks are of."""
         return self._vocabulary

@@ -45,6 +45,16 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Occupancy:
+    """How hashes fill as many buckets as there are of them."""
+
+    share: float
+    """Of the buckets, those that have one or more: 63.2 % by chance, of many."""
+    fullest: int
+    """Hashes in the bucket that has the most."""
+
+
+@dataclass(frozen=True, slots=True)
 class MaskFile:
     """What there is in a file."""
 
@@ -80,6 +90,22 @@ class MaskFile:
         return len(self.records) - len({record.digest for record in self.records})
 
     @property
+    def buckets(self) -> list[int]:
+        """Hashes in each of `N_BUCKETS` buckets."""
+        counts = Counter(record.digest[-1] for record in self.records)
+        return [counts[bucket] for bucket in range(N_BUCKETS)]
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """Of a hash table with as many buckets as there are keys."""
+        return occupancy([record.digest for record in self.records])
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bytes of the distinct masks, ascending."""
+        return sorted(n for _offset, n in self.masks)
+
+    @property
     def chi_square(self) -> float:
         """Of the hashes in `N_BUCKETS` buckets; about as many as buckets where they are spread as by chance."""
         return chi_square(Counter(record.digest[-1] for record in self.records), N_BUCKETS)
@@ -104,6 +130,18 @@ def chi_square(counts: Counter[int], n_buckets: int) -> float:
     if not expected:
         return 0.0
     return sum((counts[bucket] - expected) ** 2 / expected for bucket in range(n_buckets))
+
+
+def occupancy(digests: Sequence[bytes]) -> Occupancy:
+    r"""How hashes, 16 bytes each, would fill a hash table of their number.
+
+    >>> occupancy([bytes(16), bytes(15) + b"\2"])
+    Occupancy(share=0.5, fullest=2)
+    """
+    if not digests:
+        return Occupancy(0.0, 0)
+    counts = Counter(int.from_bytes(digest[8:], "big") % len(digests) for digest in digests)
+    return Occupancy(len(counts) / len(digests), max(counts.values()))
 
 
 def read_mask_file(path: Path) -> MaskFile:
