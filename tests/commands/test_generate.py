@@ -69,7 +69,8 @@ def test_the_report_is_one_object_on_standard_error(generate: Generate) -> None:
     assert report == {
         "language": "python", "model": "script", "masks": "check", "valid_by": ["tree-sitter", "ast"],
         "n_new_tokens": 7, "finish": "stopped", "n_guarded": 7, "n_refused_first": 1, "n_undone": 0, "n_forced": 0,
-        "n_masked": 0, "n_cut_bytes": 0, "added": "", "unguarded": "", "schema_notes": [],
+        "n_masked": 0, "n_cut_bytes": 0, "added": "", "unguarded": "", "schema_notes": [], "rules": [],
+        "refused_by_rules": [],
     }  # fmt: skip
 
 
