@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import logging
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -68,6 +70,7 @@ class Tokens:
 
 
 VOCABULARY = MaskVocabulary(Tokens())
+GIVEN = Trust(n_right=module.N_TRIALS, n_places=module.N_PLACES)
 
 
 def grammar_of(language: str) -> LoadedGrammar:
@@ -84,6 +87,13 @@ def trusted(language: str, folder: Path | None = None) -> MaskDictionary:
     prefixes = itertools.cycle(prefixes_of(TEXTS[language]))
     while not found.trust.is_given:
         assert found.compare(next(prefixes))
+    return found
+
+
+def believing(language: str, folder: Path) -> MaskDictionary:
+    """One that believes what is in its file, as nothing else tells a wrong mask from a right one."""
+    found = dictionary_of(language, folder)
+    found._trust = GIVEN
     return found
 
 
@@ -209,7 +219,7 @@ def test_the_next_process_has_what_this_one_made(tmp_path: Path) -> None:
     trusted("json", tmp_path).save()
     [file] = tmp_path.glob("json-*.masks")
     assert file.stat().st_mode & 0o077 == 0
-    later = dictionary_of("json", tmp_path)
+    later = believing("json", tmp_path)
     assert later.counts["n_in_file"] > 0
     for text in prefixes_of(TEXTS["json"]):
         assert later.fill(after("json", text)).tolist() == made_anew("json", text)
@@ -235,9 +245,8 @@ def test_what_a_user_wrote_is_in_no_file(tmp_path: Path, language: str, text: by
 
 def test_what_nobody_asked_for_again_stays_in_the_file(tmp_path: Path) -> None:
     trusted("json", tmp_path).save()
-    later = dictionary_of("json", tmp_path)
+    later = believing("json", tmp_path)
     n_before = later.counts["n_in_file"]
-    later._trust = Trust(n_right=100, n_places=100)
     later.fill(after("json", b"[[[["))
     later.save()
     assert dictionary_of("json", tmp_path).counts["n_in_file"] >= n_before
@@ -248,7 +257,7 @@ def test_a_file_that_is_cut_short_is_no_file(tmp_path: Path, share: float) -> No
     trusted("json", tmp_path).save()
     [file] = tmp_path.glob("json-*.masks")
     file.write_bytes(file.read_bytes()[: int(share * file.stat().st_size)])
-    later = dictionary_of("json", tmp_path)
+    later = believing("json", tmp_path)
     assert later.counts["n_in_file"] == 0
     assert later.fill(after("json", b"[1")).tolist() == made_anew("json", b"[1")
 
@@ -269,7 +278,7 @@ def test_threads_that_read_a_file_at_once_have_the_masks_that_are_made(tmp_path:
     texts = prefixes_of(TEXTS["python"])
     made = [made_anew("python", text) for text in texts]
     for _ in range(3):
-        later = dictionary_of("python", tmp_path)
+        later = believing("python", tmp_path)
         with ThreadPoolExecutor(4) as pool:
             asked = pool.map(lambda text, later=later: later.fill(after("python", text)).tolist(), 4 * texts)
             size = pool.submit(lambda later=later: len(later._kernel.dump(1 << 20)) + len(later.hashes))
@@ -287,7 +296,7 @@ def test_a_damaged_file_gives_no_wrong_mask(tmp_path: Path, seed: int) -> None:
     for _ in range(random.choice((1, 8, 200))):
         damaged[random.randrange(len(damaged))] ^= 1 << random.randrange(8)
     file.write_bytes(damaged)
-    later = dictionary_of("json", tmp_path)
+    later = believing("json", tmp_path)
     for text in prefixes_of(TEXTS["json"]):
         assert later.fill(after("json", text)).tolist() == made_anew("json", text)
 
@@ -295,7 +304,7 @@ def test_a_damaged_file_gives_no_wrong_mask(tmp_path: Path, seed: int) -> None:
 def test_a_file_that_is_cut_while_it_is_open_gives_no_wrong_mask(tmp_path: Path) -> None:
     trusted("json", tmp_path).save()
     [file] = tmp_path.glob("json-*.masks")
-    later = dictionary_of("json", tmp_path)
+    later = believing("json", tmp_path)
     with file.open("r+b") as open_file:
         open_file.truncate(200)
     for text in prefixes_of(TEXTS["json"]):
@@ -322,6 +331,61 @@ def test_where_nothing_can_be_written_nothing_is_lost(
     found.save()
     assert "not kept" in caplog.text
     assert found.known(after("json", b"{"), lambda: b"{") is not None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a limit of POSIX")
+def test_where_the_disk_is_full_the_file_stays_as_it_was(tmp_path: Path) -> None:
+    trusted("json", tmp_path).save()
+    [file] = tmp_path.glob("json-*.masks")
+    before = file.read_bytes()
+    said = in_another_process(SAVES_BEYOND_A_LIMIT, tmp_path)
+    assert "not kept for the next start" in said
+    assert [each.name for each in tmp_path.iterdir()] == [file.name], "nothing is left lying about"
+    assert file.read_bytes() == before
+
+
+def test_processes_that_save_at_once_leave_a_whole_file(tmp_path: Path) -> None:
+    texts = prefixes_of(TEXTS["json"])
+    made = [made_anew("json", text) for text in texts]
+    trusted("json", tmp_path).save()
+    with ThreadPoolExecutor(2) as pool:
+        savers = [pool.submit(in_another_process, SAVES_AGAIN_AND_AGAIN, tmp_path) for _ in range(2)]
+        n_opened = 0
+        while not all(saver.done() for saver in savers) or n_opened == 0:
+            later = believing("json", tmp_path)
+            assert later.counts["n_in_file"] > 0
+            assert [later.fill(after("json", text)).tolist() for text in texts] == made
+            assert later.counts["n_damaged"] == 0
+            n_opened += 1
+    assert [saver.result() for saver in savers] == ["", ""]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+SAVES_AGAIN_AND_AGAIN = """
+for number in range(30):
+    found.fill(after("json", b"[" * (number + 1)))
+    found.save()
+"""
+SAVES_BEYOND_A_LIMIT = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+found.fill(after("json", b"[[[["))
+found.save()
+"""
+
+
+def in_another_process(code: str, folder: Path) -> str:
+    """What Python says that runs `code` with a dictionary of JSON, `found`, which believes its file."""
+    begun = (
+        "import pathlib, sys\n"
+        "from tests.syntax.test_dictionary import after, believing\n"
+        "found = believing('json', pathlib.Path(sys.argv[1]))\n"
+    )
+    command = [sys.executable, "-c", begun + code, str(folder)]
+    top = Path(__file__).parents[2]
+    run = subprocess.run(command, cwd=top, capture_output=True, text=True, check=False, timeout=120)
+    assert run.returncode == 0, run.stderr
+    return run.stdout + run.stderr
 
 
 def test_a_matcher_has_the_same_mask_with_it() -> None:
