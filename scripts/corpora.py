@@ -2,7 +2,7 @@
 
     sql/           scripts of PostgreSQL and of extensions to it, from Debian's packages
     typescript/    sources of well-known packages from npm, TSX among them
-    more/          Go, Rust, Java, C#, PHP, Ruby, Lua, Kotlin, CSS, XML, TOML and others, from both
+    more/          Go, Rust, Java, C#, PHP, Ruby, Lua, Kotlin, CSS, XML, TOML, Terraform and others, from both
 
 Nothing is installed and nothing of it is run. Debian's packages come by apt, which checks them, in the version that
 this release of Debian has; npm's are pinned by version and hash. The second time only what is missing is done.
@@ -53,6 +53,11 @@ DEBIAN = {
         *("lua-penlight", "lua-busted", "lua-argparse", "lua-cqueues", "neovim-runtime"),
         *("docbook-xsl", "cmake-data", "dracut-core", "initramfs-tools"),
         "r-cran-dplyr",
+        *(
+            "golang-github-hashicorp-hcl-dev",
+            "golang-github-hashicorp-hcl-v2-dev",
+            "golang-github-hashicorp-terraform-json-dev",
+        ),
     ),
 }
 """Folder → packages."""
@@ -85,6 +90,8 @@ ENDINGS = {
             ".ex",
             ".exs",
             ".tex",
+            ".tf",
+            ".hcl",
             ".yml",
             "Makefile",
             "Dockerfile",
