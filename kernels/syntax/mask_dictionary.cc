@@ -10,6 +10,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "syntax/bytes.h"
+
 #define XXH_INLINE_ALL
 #include "third_party/xxhash/xxhash.h"
 
@@ -38,11 +40,6 @@ struct Row {
   Hash128 hash;
   Stretch record;
 };
-
-template <typename T>
-void append(std::string& to, const T& value) {
-  to.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
 
 template <typename T>
 void append_all(std::string& to, const std::vector<T>& values) {

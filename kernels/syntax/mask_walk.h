@@ -10,12 +10,14 @@
 //   way, what it is in that way is followed beside it.
 // - Of a lexeme that has ended only its token counts.
 // - Of a text that the external scanner has not decided, what its model says is enough (`ScannerModel::Rest`); a
-// scanner
-//   without a model gets all of it.
+//   scanner without a model gets all of it.
 // - Of what lies before the open lexeme nothing, but for models that look at the indentation of lines before, and
 //   scanners that ask for their column.
 // - Of the stack what is below its topmost states. Where a token leads below them it is asked about again with more of
 //   the stack, and at last with all of it; so places that are alike share what was found out, however deep they are.
+//
+// `mask_walk.cc` walks, `mask_lexeme.cc` says what of a text is enough, `mask_key.cc` writes down what a mask is found
+// by.
 
 #ifndef TREEFILL_SYNTAX_MASK_WALK_H_
 #define TREEFILL_SYNTAX_MASK_WALK_H_
