@@ -43,6 +43,13 @@ def test_a_fault_may_not_swallow_what_follows() -> None:
     assert verdict("x = ‸\n" + below, '"', "python").complaint
 
 
+def test_a_line_end_that_is_missing_beside_another_fault_counts() -> None:
+    """The grammar hides line ends: where one is missing no node says so."""
+    buffer = "async def f(a):\n    x = 1\n    sep =‸'\n    n = len(sep)\n    return n\n"
+
+    assert verdict(buffer, " await a.readuntil(b)", "python").complaint
+
+
 def test_what_is_replaced_is_gone() -> None:
     assert verdict("int a = f(‸);\n", "1, 2)", "c", n_replaced=1).complaint == ""
     assert verdict("int a = f(‸);\n", "1, 2)", "c", n_replaced=0).complaint

@@ -36,6 +36,8 @@ def n_faults(text: str, language_id: str) -> int:
         ("python", "x = 1\n", 0),
         ("python", "x = (1\n", 1),
         ("python", "", 0),
+        ("python", "def f():\n    x = 1 y\n    call()g\n", 2),
+        ("python", "def f():\n    a = b'\n" + 9_000 * "    c = 1\n", 1),  # too long for its notation
         ("json", '{"a": 1}', 0),
         ("json", '{"a": }', 1),
         ("cpp", "int a = 1", 1),

@@ -9,6 +9,7 @@ What takes the time is the first parse of a text; after an edit of a few charact
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ N_KEPT = 4
 """Trees of so many texts are kept, for the next keystroke in one of them."""
 MAX_VISITED = 20_000
 """Nodes that are looked at in search of faults; a text with more around them is nothing that rules hold for."""
+MAX_NOTED_BYTES = 64_000
+"""Of a text, whose notation is read: some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,30 +92,62 @@ def find_faults(tree: tree_sitter.Tree) -> tuple[Fault, ...] | None:
     """All of them in the order of the text, or None where there are too many nodes to look at.
 
     What a grammar hides is no node that can be walked to, also where it is missing, as Python's line end between two
-    statements: the node around it tells of a fault, and none of its children does.
+    statements. Where the node around it tells of a fault and none of its children does, it is that. Else only the
+    tree's notation tells, which is read of nodes that are not too long.
     """
     if not tree.root_node.has_error:
         return ()
     faults: list[Fault] = []
+    notes = _Notes()
     cursor = tree.walk()
     for _ in range(MAX_VISITED):
         node = cursor.node
         assert node is not None
         if node.is_error or node.is_missing:
             faults.append(Fault(node.start_byte, node.end_byte, node.is_missing))
-        if node.has_error and not (node.is_error or node.is_missing) and not _has_faulty_child(node):
-            place = node.children[0].end_byte if node.children else node.start_byte
-            faults.append(Fault(place, place, True))
-        elif node.has_error and cursor.goto_first_child():
+        if node.has_error:
+            faults += notes.hidden(node)
+        if node.has_error and cursor.goto_first_child():
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
-                return tuple(faults)
+                return tuple(sorted(faults, key=lambda fault: fault.start_byte))
     return None
 
 
-def _has_faulty_child(node: tree_sitter.Node) -> bool:
-    return any(child.has_error or child.is_missing for child in node.children)
+class _Notes:
+    """What the notation of a tree's nodes tells of faults, until too much of it was read."""
+
+    def __init__(self) -> None:
+        self._n_left = MAX_NOTED_BYTES
+        self._known: dict[int, int | None] = {}
+
+    def hidden(self, node: tree_sitter.Node) -> list[Fault]:
+        """The hidden tokens that are missing between the node's children."""
+        faulty = [child for child in node.children if child.has_error or child.is_missing]
+        n_all, n_below = self._n(node), [self._n(child) for child in faulty]
+        if n_all is None or None in n_below:
+            n_hidden = int(not (node.is_error or node.is_missing or faulty))
+        else:
+            n_hidden = n_all - (node.is_error or node.is_missing) - sum(n or 0 for n in n_below)
+        next_place = faulty[0].start_byte if faulty else node.end_byte
+        before = (child.end_byte for child in node.children if child.end_byte <= next_place)
+        place = max(before, default=node.start_byte)
+        return n_hidden * [Fault(place, place, True)]
+
+    def _n(self, node: tree_sitter.Node) -> int | None:
+        """Faults that the node's notation tells of; None where it would be too much to read."""
+        if node.id not in self._known:
+            n_bytes = node.end_byte - node.start_byte
+            is_read = n_bytes <= self._n_left
+            self._n_left -= n_bytes * is_read
+            # A sign alone is noted without the word.
+            found = 1 if node.is_missing else len(_NOTED.findall(str(node))) if is_read else None
+            self._known[node.id] = found
+        return self._known[node.id]
+
+
+_NOTED = re.compile(r"\((?:ERROR|MISSING)\b")
 
 
 class RecentTrees:
