@@ -347,6 +347,27 @@ def test_so_is_one_that_nothing_guards() -> None:
         written("python", "x = eval(y)\n" + FENCE, rules=rules(NO_EVAL), masks=Masks.OFF)
 
 
+@pytest.mark.parametrize("how", [Masks.CHECK, Masks.OFF])
+def test_a_document_of_one_line_that_a_rule_is_against_is_none_and_the_rule_is_named(how: Masks) -> None:
+    with pytest.raises(Unfinished) as told:
+        written("python", "y = eval(x)\n" + FENCE, rules=rules(NO_EVAL), masks=how)
+    assert str(told.value) == (
+        "There is no document, because the rule “no-eval” is against a call of `eval`: ask for something else, or "
+        "change the rule."
+    )
+
+
+def test_yaml_is_not_held_to_the_rules_for_json() -> None:
+    """It is written as JSON where there is a schema."""
+    no_secrets = '[[rule]]\nname = "no-secrets"\nlanguages = ["json"]\nstrings = { forbid = ["secret"] }\n'
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    document = '{"a": "secret"}\n' + FENCE
+    said = written("yaml", document, schema=schema, rules=rules(no_secrets))
+    assert said.text == "a: secret\n"
+    with pytest.raises(Unfinished, match="^There is no document, because the rule “names” is against "):
+        written("yaml", document, schema=schema, rules=rules(HEADER))
+
+
 def test_rules_of_other_languages_do_not_hold() -> None:
     said = written("json", '{"eval": 1}\n' + FENCE, rules=rules(NO_EVAL))
 

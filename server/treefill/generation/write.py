@@ -55,7 +55,9 @@ class DocumentRequest:
     sampling: Sampling = field(default_factory=Sampling)
     masks: Masks = Masks.CHECK
     rules: Rules = NO_RULES
-    """The document is held to those of its language, whatever `masks` says."""
+    """The document is held to those of its language: while it is written where `masks` lets it be guarded, and when it
+    is whole in any case.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,14 @@ class _Guards:
     matcher: Matcher | None
     schema: SchemaGuard | None
     rules: RuleGuard | None
+    """None where no rule is about the language that is written, or nothing is guarded while it is written."""
+    ruling: Ruling | None
+    """What judges it by these rules when it is whole."""
     unguarded: str
+
+    def breach_in(self, document: str) -> str:
+        """What is against a rule in it, as a part of a sentence; empty where nothing is."""
+        return _breach_in(document, self.ruling)
 
 
 def write(
@@ -113,11 +122,7 @@ def write(
         )
     guards = _guards(request, written_in, prompt.is_fenced, tokens)
     timed = Timed(guards.document)
-    mask = (
-        mask_for(request.masks, guards.matcher, guards.schema, tokens)
-        if tokens is not None and request.masks is not Masks.OFF
-        else None
-    )
+    mask = mask_for(request.masks, guards.matcher, guards.schema, tokens) if tokens is not None else None
     wanted = GenerateRequest(
         prompt_ids=prompt.ids,
         max_new_tokens=min(request.max_new_tokens, n_left),
@@ -163,6 +168,8 @@ def _guards(
     request: DocumentRequest, language: Language, is_fenced: bool, tokens: MaskTokens | None
 ) -> _Guards:
     wanted = request.schema or ANY_JSON
+    # JSON that is to be YAML is judged when it is that: the rules for JSON are not about it.
+    place = _place_of(request) if language is request.language else None
 
     def complaint(document: bytes) -> str:
         try:
@@ -171,15 +178,15 @@ def _guards(
             return "it has half a character"
         by_schema = request.masks is Masks.OFF and request.schema is not None  # else its guard has said so
         found = complaint_of(text, language) or (complaint_by(wanted, text) if by_schema else "")
-        return found or _breach_in(text, language, request.rules)
+        return found or _breach_in(text, ruling)
 
     unguarded = ""
     matcher: Matcher | None = None
     schema: SchemaGuard | None = None
     rules: RuleGuard | None = None
+    ruling = Ruling(place, "") if place else None
     if request.masks is not Masks.OFF:
-        place = Place.of("", 0, language, request.rules)
-        rules = RuleGuard(place) if place.rules else None
+        rules = RuleGuard(place) if place else None
         found = matcher_at("", 0, language)
         matcher = found if isinstance(found, Matcher) else None
         unguarded = found.reason if isinstance(found, OutOfReach) else ""
@@ -190,11 +197,19 @@ def _guards(
     parts: list[Guard] = [each for each in (matcher, schema, rules) if each is not None]
     inner: Guard = AllOf(tuple(parts)) if parts else Anything()
     is_blind = matcher is None and schema is None
-    return _Guards(WholeDocument(inner, complaint, is_fenced, is_blind), matcher, schema, rules, unguarded)
+    return _Guards(
+        WholeDocument(inner, complaint, is_fenced, is_blind), matcher, schema, rules, ruling, unguarded
+    )
+
+
+def _place_of(request: DocumentRequest) -> Place | None:
+    """Where rules are asked what they are against; None where there are none for the language."""
+    place = Place.of("", 0, request.language, request.rules)
+    return place if place.rules else None
 
 
 def _take_off_torn(guard: WholeDocument, rules: RuleGuard) -> None:
-    """Take back the line that a rule has torn: half of it would say something else."""
+    """Take back the line that a rule has torn, with all of its pieces: half of it would say something else."""
     whole = guard.written.decode(errors="ignore")
     kept = rules.without_torn(whole)
     kept = kept[: kept.rfind("\n") + 1] if len(kept) < len(whole) else whole
@@ -202,11 +217,13 @@ def _take_off_torn(guard: WholeDocument, rules: RuleGuard) -> None:
         guard.rollback(1)
 
 
-def _breach_in(document: str, language: Language, rules: Rules) -> str:
-    """What is against a rule in it, as a part of a sentence; empty where nothing is."""
-    place = Place.of("", 0, language, rules)
-    breach = Ruling(place, "").breach(0, document) if place.rules else None
+def _breach_in(document: str, ruling: Ruling | None) -> str:
+    breach = ruling.breach(0, document) if ruling else None
     return breach.told if breach else ""
+
+
+def _against_a_rule(told: str) -> Unfinished:
+    return Unfinished(f"There is no document, because {told}: ask for something else, or change the rule.")
 
 
 @lru_cache(maxsize=1)
@@ -227,6 +244,8 @@ def _brought_to_an_end(
         raise Unfinished("Stopped before the document was whole.")
     if request.masks is Masks.OFF:
         document = f"\n{generation.text}".partition(f"\n{FENCE}")[0].removeprefix("\n")
+        if breach := guards.breach_in(document):
+            raise _against_a_rule(breach)
         complaint = guards.document.complaint_of(document.encode())
         if complaint:
             raise Unfinished(
@@ -244,6 +263,9 @@ def _brought_to_an_end(
         else:
             closed = close(guard, guard.pieces, language)
     if closed is None:
+        refused = guards.rules.refused if guards.rules and generation.finish is Finish.DEAD_END else ()
+        if breach := refused[-1].told if refused else guards.breach_in(generation.text):
+            raise _against_a_rule(breach)
         complaint = guard.complaint_of(generation.text.encode()) or "it has no end"
         raise Unfinished(
             f"The document is not whole after {generation.n_new_tokens} tokens ({complaint}), and no short ending "
@@ -258,7 +280,10 @@ def _in_wanted_form(document: str, request: DocumentRequest) -> str:
         return document.rstrip("\n") + "\n"
     value = json.loads(document)
     text = str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
-    complaint = complaint_of(text, request.language) or _breach_in(text, request.language, request.rules)
+    place = _place_of(request)
+    if breach := _breach_in(text, Ruling(place, "") if place else None):
+        raise _against_a_rule(breach)
+    complaint = complaint_of(text, request.language)
     if complaint or yaml.safe_load(text) != value:
         raise Unfinished(
             f"The document cannot be said in YAML ({complaint or 'it means something else there'})."
