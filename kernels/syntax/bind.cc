@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -50,16 +49,15 @@ class BoundGrammar {
 
   const std::shared_ptr<const Grammar>& get() const { return pool_->grammar(); }
   const std::shared_ptr<ParserPool>& pool() const { return pool_; }
-  // Looked for when they are first asked for.
+  // Looked for when they are first asked for, with the interpreter's lock.
   const Brackets& brackets() const {
-    std::call_once(are_brackets_found_, [this] { brackets_ = std::make_unique<const Brackets>(get()->language); });
+    if (!brackets_) brackets_ = std::make_unique<const Brackets>(get()->language);
     return *brackets_;
   }
 
  private:
   nb::object capsule_;
   std::shared_ptr<ParserPool> pool_;
-  mutable std::once_flag are_brackets_found_;
   mutable std::unique_ptr<const Brackets> brackets_;
 };
 
@@ -84,7 +82,7 @@ class BoundAcceptor {
   Situation situation() { return acceptor_.situation(grammar_.brackets()); }
 
  private:
-  const BoundGrammar& grammar_;  // the Python object keeps it
+  const BoundGrammar& grammar_;  // kept alive by `nb::keep_alive` of `__init__`
   Acceptor acceptor_;
 };
 
@@ -167,7 +165,7 @@ nb::bytes to_bytes(const Hash128& hash) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-// Whoever waits for a lock keeps no other thread waiting for the interpreter's.
+// For what may take long under the dictionary's lock, or has to wait for it: others have the interpreter meanwhile.
 template <typename Call>
 auto without_gil(Call call) {
   nb::gil_scoped_release no_gil;
@@ -193,7 +191,6 @@ void bind_dictionary(nb::module_& m) {
             return self.evict(self.hash(bytes));
           },
           "key"_a)
-      .def("clear", &MaskDictionary::clear, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "dump",
           [](const MaskDictionary& self, size_t limit) {
@@ -206,7 +203,6 @@ void bind_dictionary(nb::module_& m) {
           },
           "limit"_a)
       .def("open_file", &MaskDictionary::open_file, "path"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("close_file", &MaskDictionary::close_file, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("hashes",
                    [](const MaskDictionary& self) {
                      nb::list hashes;

@@ -261,7 +261,7 @@ MaskDictionary::Found MaskDictionary::find(const Hash128& hash, std::string_view
 
 MaskDictionary::Found MaskDictionary::find_in_memory(const Hash128& hash, std::string_view key) {
   const Kept& known = kept_.at(hash);
-  if (known.key != key) {
+  if (*known.key != key) {
     ++counts_.n_collisions;
     ++counts_.n_missed;
     return nullptr;
@@ -322,14 +322,15 @@ MaskDictionary::Found MaskDictionary::keep(const Hash128& hash, std::string_view
   }
   order_.push_front(hash);
   auto kept = std::make_shared<const MaskEntry>(std::move(entry));
-  const auto place = kept_.insert_or_assign(hash, Kept{std::string(key), kept, content, order_.begin()}).first;
+  const auto place =
+      kept_.insert_or_assign(hash, Kept{std::make_shared<const std::string>(key), kept, content, order_.begin()}).first;
   counts_.n_bytes += n_bytes_of(place->second);
   make_room();
   return kept;
 }
 
 size_t MaskDictionary::n_bytes_of(const Kept& kept) {
-  return kEntryBytes + kept.key.size() + kept.entry->open.size() * sizeof(TokenRange);
+  return kEntryBytes + kept.key->size() + kept.entry->open.size() * sizeof(TokenRange);
 }
 
 void MaskDictionary::drop(const Hash128& hash) {
@@ -363,19 +364,10 @@ bool MaskDictionary::evict(const Hash128& hash) {
   return true;
 }
 
-void MaskDictionary::clear() {
-  std::lock_guard lock(mutex_);
-  generation_ = new_generation();
-  kept_.clear();
-  contents_.clear();
-  order_.clear();
-  counts_.n_bytes = 0;
-}
-
 std::string MaskDictionary::dump(size_t limit) const {
   struct Chosen {
     Hash128 hash;
-    std::string key;
+    std::shared_ptr<const std::string> key;
     Found entry;
     Hash128 content;
   };
@@ -396,7 +388,7 @@ std::string MaskDictionary::dump(size_t limit) const {
   size_t n_bytes = sizeof(Header);
   const auto has_room = [&](Chosen each) {
     const bool is_new = each.entry->mask && !masks.contains(each.content);
-    n_bytes += sizeof(Row) + record_of(each.key, *each.entry, {}).size();
+    n_bytes += sizeof(Row) + record_of(*each.key, *each.entry, {}).size();
     n_bytes += is_new ? sizeof(uint32_t) + each.entry->mask->n_bytes() : 0;
     if (n_bytes > std::min(limit, kMaxFileBytes)) return false;
     if (is_new) masks.emplace(each.content, std::pair(each.entry->mask, Stretch{}));
@@ -412,7 +404,8 @@ std::string MaskDictionary::dump(size_t limit) const {
     try {
       auto [key, entry] = read->read(row);
       const Hash128 content = entry.mask ? content_hash(*entry.mask) : Hash128{};
-      is_room = has_room({row.hash, std::move(key), std::make_shared<const MaskEntry>(std::move(entry)), content});
+      is_room = has_room({row.hash, std::make_shared<const std::string>(std::move(key)),
+                          std::make_shared<const MaskEntry>(std::move(entry)), content});
     } catch (const std::exception&) {
       break;  // where one record is damaged none is to be believed
     }
@@ -429,7 +422,7 @@ std::string MaskDictionary::dump(size_t limit) const {
   std::string rows;
   for (const Chosen& each : chosen) {
     const Stretch mask = each.entry->mask ? masks.at(each.content).second : Stretch{};
-    append(rows, Row{each.hash, put(bodies, first, record_of(each.key, *each.entry, mask))});
+    append(rows, Row{each.hash, put(bodies, first, record_of(*each.key, *each.entry, mask))});
   }
   Header header{kMagic, static_cast<uint32_t>(chosen.size()), hash_of(environment_), first + bodies.size(), 0};
   header.checksum = checksum_of(header, rows);
@@ -442,11 +435,6 @@ void MaskDictionary::open_file(const std::string& path) {
   auto file = std::make_shared<const File>(path, hash_of(environment_));
   std::lock_guard lock(mutex_);
   file_ = std::move(file);
-}
-
-void MaskDictionary::close_file() {
-  std::lock_guard lock(mutex_);
-  file_.reset();
 }
 
 MaskDictionary::Counts MaskDictionary::counts() const {

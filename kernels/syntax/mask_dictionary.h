@@ -92,7 +92,6 @@ class MaskDictionary {
   Found add(const Hash128& hash, std::string_view key, MaskEntry entry);
   // False where there was none.
   bool evict(const Hash128& hash);
-  void clear();
   // Told by walks: their own small tables had it.
   void count_nearest() { ++n_nearest_; }
   // Changes whenever something may be gone: what was found before is to be found again. No two dictionaries ever have
@@ -103,7 +102,6 @@ class MaskDictionary {
   std::string dump(size_t limit) const;
   // Has `find` look there, too. Throws std::runtime_error, with what is wrong, where the file cannot be used.
   void open_file(const std::string& path);
-  void close_file();
 
   struct Counts {
     uint64_t n_nearest = 0;  // found by a walk's own table
@@ -130,7 +128,7 @@ class MaskDictionary {
     size_t operator()(const Hash128& hash) const { return hash.low; }
   };
   struct Kept {
-    std::string key;
+    std::shared_ptr<const std::string> key;
     Found entry;
     Hash128 content;  // of its mask
     std::list<Hash128>::iterator place;

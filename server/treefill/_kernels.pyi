@@ -214,12 +214,10 @@ class MaskDictionary:
         """XXH3-128 of the environment and the key, the highest byte first."""
     def evict(self, key: bytes) -> bool:
         """Drop what is kept at a key, and the file with it; False where nothing was."""
-    def clear(self) -> None: ...
     def dump(self, limit: int) -> bytes:
         """What a file is to hold: all that has nothing of a user's, the most recently used, in so many bytes."""
     def open_file(self, path: str) -> None:
         """Look there, too, for what is not in memory. Raises `RuntimeError`, with the reason, where it is no use."""
-    def close_file(self) -> None: ...
     @property
     def hashes(self) -> list[bytes]: ...
     @property

@@ -207,7 +207,7 @@ REQUEST_SETTINGS = (
 )  # fmt: skip
 PROTECTED_SETTINGS = (
     "cache_dir", "model_sources", "runtime_dir", "state_dir", "secret_patterns", "rules", "trusted_workspaces",
-    "schemas", "keep_habits",
+    "schemas", "keep_habits", "masks",
     "threads", "n_context", "kv_cache_type", "kv_cache_mb", "kv_block_tokens",
     "request_limit_s", "unload_after_minutes", "core_linger_s",
 )  # fmt: skip

@@ -18,10 +18,12 @@ from treefill.commands.masks_page import page
 from treefill.commands.plots import Bar, bars, columns
 from treefill.engine import tokenizer
 from treefill.errors import BadInput, GrammarError, TreefillError
+from treefill.syntax.dictionary import Background, MaskDictionary
 from treefill.syntax.languages import language_by_id
 from treefill.syntax.lexers import LEXERS
 from treefill.syntax.mask_file import MaskFile, read_mask_file
 from treefill.syntax.mask_profile import Cause, MaskProfile, Reader, Spent, Tier
+from treefill.syntax.vocabulary import MaskVocabulary
 
 from tests.helpers.scripted_engine import ByteVocabulary
 from tests.syntax.test_dictionary import TEXTS, VOCABULARY, grammar_of, trusted
@@ -94,7 +96,7 @@ class Words(ByteVocabulary):
 def with_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model whose tokens are bytes."""
     stored = SimpleNamespace(
-        config={"vocab_size": ByteVocabulary().n_tokens}, tokenizer_path=None, end_ids=frozenset()
+        config={"vocab_size": ByteVocabulary().n_tokens + 300}, tokenizer_path=None, end_ids=frozenset()
     )
     opened = masks.open_app
 
@@ -106,6 +108,23 @@ def with_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masks, "open_app", open_app)
     monkeypatch.setattr(tokenizer, "TokenizerVocabulary", Words)
     monkeypatch.setattr(LEXERS, "folder", LEXERS.folder)  # to be as it was
+
+
+@pytest.mark.usefixtures("with_model")
+def test_what_completions_left_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The model has more logits than tokens, and both make the same of that."""
+    folder = tmp_path / "grammars"
+    left = MaskDictionary(grammar_of("json"), MaskVocabulary(Words()), Background(), folder)
+    text = TEXTS["json"].encode()
+    for end in [*range(len(text))] * 4:
+        left.compare(text[:end])
+    left.save()
+    file = tmp_path / "a.json"
+    file.write_bytes(text)
+
+    assert run(tmp_path, file, as_json=True) == 0
+    [profile] = json.loads(capsys.readouterr().out)["profiles"]
+    assert profile["tiers"]["the file"]["places"] > 0
 
 
 @pytest.mark.usefixtures("with_model")

@@ -55,6 +55,18 @@ def test_masks_change_no_suggestion(how: Masks, sampling: Sampling) -> None:
     assert masked[-1].n_masked > 0
 
 
+def test_masks_that_are_made_each_time_need_no_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    monkeypatch.setattr(dictionary, "dictionary_for", made.append)
+    engine = ChoosingEngine(*WRITTEN)
+    for _ in range(2):
+        answered(engine, Masks.EACH)
+        assert dictionary.BACKGROUND.wait(60)
+
+    assert answered(engine, Masks.EACH)[1].n_masked > 0
+    assert not made
+
+
 def test_what_cannot_be_read_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     from treefill.errors import GrammarError
     from treefill.syntax import vocabulary

@@ -108,6 +108,7 @@ class Room:
         self.n_loads = 0
         self.n_hangs = 0
         self.n_put_away = 0
+        self.put_away_error: Exception | None = None
         self.prepared: list[str] = []
         self.service = Service(
             self._load,
@@ -122,6 +123,8 @@ class Room:
 
     def _put_away(self) -> None:
         self.n_put_away += 1
+        if self.put_away_error is not None:
+            raise self.put_away_error
 
     def _load(self, tell_share: Callable[[float], None]) -> Engine:
         self.n_loads += 1

@@ -343,15 +343,32 @@ def test_what_is_asked_while_the_model_loads_is_answered_once_it_is_there() -> N
     in_a_room(story)
 
 
+def test_what_cannot_be_put_away_keeps_no_model_from_being_freed_and_loaded_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story(room: Room) -> None:
+        room.put_away_error = ValueError("secret text")
+        window = room.window()
+        await until(lambda: room.n_put_away == 1)
+        window.ask(1)
+
+        assert (await window.answer(1)).items
+        assert room.n_loads == 2
+        assert "What was worked out beside the model is not kept: ValueError." in caplog.text
+        assert "secret" not in caplog.text
+
+    in_a_room(story, lambda: Room(unload_after_s=0.03))
+
+
 def test_an_idle_model_is_freed_and_comes_back_for_the_next_request() -> None:
     async def story(room: Room) -> None:
         window = room.window()
         await until(lambda: "unloaded" in window.states)
-        assert (room.engine.n_closed, room.n_put_away) == (1, 1)
+        await until(lambda: (room.engine.n_closed, room.n_put_away) == (1, 1))
         window.ask(1)
 
         assert (await window.answer(1)).items
-        assert (room.n_loads, room.n_put_away) == (2, 1)
+        assert room.n_loads == 2
         await until(lambda: window.states.count("unloaded") == 2)
         assert window.states == [
             *("loading", "loading", "ready", "unloaded"),

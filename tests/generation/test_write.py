@@ -364,7 +364,7 @@ def test_yaml_is_not_held_to_the_rules_for_json() -> None:
     document = '{"a": "secret"}\n' + FENCE
     said = written("yaml", document, schema=schema, rules=rules(no_secrets))
     assert said.text == "a: secret\n"
-    with pytest.raises(Unfinished, match="^There is no document, because the rule “names” is against "):
+    with pytest.raises(Unfinished, match=r"^There is no document, because the rule “names” is against "):
         written("yaml", document, schema=schema, rules=rules(HEADER))
 
 

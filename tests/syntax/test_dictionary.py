@@ -461,8 +461,54 @@ def test_what_has_time_rests_between_its_steps() -> None:
     assert not background.wait(0.2, is_all=True)
     assert len(done) == 1
     background.stop()
-    assert background.wait(10, is_all=True)
-    assert len(done) == 1, "the rest is forgotten"
+
+
+def test_what_has_time_goes_on_after_a_stop_once_something_is_wanted() -> None:
+    background = Background(quiet_s=0, rest=1e6)
+    done: list[int] = []
+    background.when_quiet(done.append(number) for number in range(2))
+    assert not background.wait(0.1, is_all=True)
+    background.stop()
+    n_before = len(done)
+    background._next_step_s = 0.0  # it has rested
+    background.want(lambda: None)
+    assert background.wait(10)
+    deadline_s = time.monotonic() + 10
+    while len(done) == n_before and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert (n_before, len(done)) == (1, 2)
+    background.stop()
+
+
+def test_what_is_wanted_during_a_stop_is_done_after_it() -> None:
+    background = Background()
+    done: list[str] = []
+    is_begun, may_go_on = threading.Event(), threading.Event()
+
+    def first() -> None:
+        is_begun.set()
+        may_go_on.wait(10)
+
+    background.want(first)
+    assert is_begun.wait(10)
+    stopping = threading.Thread(target=background.stop)
+    stopping.start()
+    while not background._is_stopping:
+        time.sleep(0.001)
+    background.want(lambda: done.append("wanted"))
+    may_go_on.set()
+    stopping.join()
+    assert background.wait(10)
+    background.stop()
+    assert done == ["wanted"]
+
+
+def test_nothing_is_begun_once_the_process_ends() -> None:
+    background = Background()
+    background._close()
+    background.want(lambda: None)
+    background.when_quiet(iter(()))
+    assert background.wait(0.1, is_all=True)
 
 
 def test_a_preset_is_read_beside_the_way_and_kept(tmp_path: Path) -> None:
@@ -527,11 +573,10 @@ def test_a_process_that_keeps_nothing_reads_no_preset(
 ) -> None:
     read: list[Iterator[None]] = []
     monkeypatch.setattr(module.BACKGROUND, "when_quiet", read.append)
-    for folder in (None, tmp_path):
+    for word, folder in ((b"one", None), (b"another", tmp_path)):
         monkeypatch.setattr(module.LEXERS, "folder", folder)
-        monkeypatch.setattr(module, "_KNOWN", {})
-        for _ in range(2):
-            module.dictionary_for(grammar_of("json"), VOCABULARY)
+        found = {module.dictionary_for(grammar_of("json"), MaskVocabulary(Tokens(word))) for _ in range(2)}
+        assert len(found) == 1, "one a vocabulary"
     assert len(read) == 1
 
 

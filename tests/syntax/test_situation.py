@@ -121,8 +121,7 @@ def test_every_place_is_counted_once(language: str) -> None:
 def test_what_an_earlier_process_left_is_found(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("masks")
     trusted("json", folder).save()
-    [file] = folder.glob("json-*.masks")
-    reader = Reader(loaded("json"), language_by_id("json").kinds, VOCABULARY, 1 << 20, file)
+    reader = Reader(loaded("json"), language_by_id("json").kinds, VOCABULARY, 1 << 20, folder)
     reader.read(pieces(TEXTS["json"]))
     assert reader.profile.n_in_file > 0
     assert reader.profile.tiers[Tier.FILE]

@@ -221,9 +221,9 @@ def _compared(request: DocumentRequest, engine: Engine) -> tuple[Written, dict[s
 
 def _written(request: DocumentRequest, engine: Engine, tokens: MaskTokens | None = None) -> Written:
     from treefill.engine.api import CancelFlag
-    from treefill.generation import Masks, write
+    from treefill.generation import write
 
-    if request.masks in (Masks.EACH, Masks.DICTIONARY) and tokens is None:
+    if request.masks.is_of_all and tokens is None:
         tokens = _mask_tokens(engine)
     return write(request, engine, CancelFlag(), tokens)
 

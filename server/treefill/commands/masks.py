@@ -199,7 +199,7 @@ def _profiles(documents: list[tuple[Document, Language]], wanted: str | None, ap
     """What came of reading the documents, one for each grammar. Raises `GrammarError`, and for the lack of a model."""
     from treefill.engine.tokenizer import TokenizerVocabulary
     from treefill.syntax.check import grammar_for
-    from treefill.syntax.dictionary import MAX_BYTES, Background, MaskDictionary
+    from treefill.syntax.dictionary import MAX_BYTES
     from treefill.syntax.grammars import load
     from treefill.syntax.lexers import LEXERS
     from treefill.syntax.mask_profile import Reader
@@ -208,15 +208,13 @@ def _profiles(documents: list[tuple[Document, Language]], wanted: str | None, ap
     chosen = [_guarding(grammar_for(known, document.text, wanted)) for document, known in documents]
     LEXERS.folder = app.store.grammars_dir
     stored = app.store.open(app.settings.model or None)
-    n_logits = stored.config["vocab_size"]
-    vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, n_logits)
-    masks = MaskVocabulary(vocabulary, n_logits)
+    vocabulary = TokenizerVocabulary(stored.tokenizer_path, stored.end_ids, stored.config["vocab_size"])
+    masks = MaskVocabulary(vocabulary)  # as completions have it: their file is to be found
     readers: dict[Grammar, Reader] = {}
     for (document, known), grammar in zip(documents, chosen, strict=True):
         if grammar not in readers:
             loaded = load(grammar)
-            kept = MaskDictionary(loaded, masks, Background(), app.store.grammars_dir).file
-            readers[grammar] = Reader(loaded, known.kinds, masks, MAX_BYTES, kept)
+            readers[grammar] = Reader(loaded, known.kinds, masks, MAX_BYTES, app.store.grammars_dir)
         readers[grammar].read([vocabulary.token_bytes(token) for token in vocabulary.encode(document.text)])
     return [reader.profile for reader in readers.values()]
 

@@ -345,10 +345,13 @@ class Service:
         engine, self._engine = self._engine, None
         if engine is not None:
             await self._on_thread(engine.close)
-            await self._on_thread(self._put_away)
             for peer in self._peers:
                 peer.forget()
             self._tell(EngineState("unloaded"))
+            try:
+                await self._on_side_thread(self._put_away)  # who asks now does not wait for it
+            except Exception as error:
+                log.error("What was worked out beside the model is not kept: %s.", type(error).__name__)
 
     def _stop_timer(self) -> None:
         if self._unload_timer is not None:

@@ -44,16 +44,24 @@ def mask_for(
     how: Masks, matcher: Matcher | None, schema: SchemaGuard | None, tokens: MaskTokens
 ) -> Mask | None:
     """What is allowed by all that there is, and what may end the fence; None where no mask is wanted, or made."""
-    if how not in (Masks.EACH, Masks.DICTIONARY):
+    if not how.is_of_all:
         return None
     of_grammar = None if matcher is None else mask_of(how, matcher, tokens.vocabulary)
     of_schema = None if schema is None else schema.fill_mask
-    makers = [each for each in (of_grammar, of_schema) if each is not None]
-    if not makers:
+    if of_grammar is None and of_schema is None:
         return None
 
+    has_missed = False
+
     def mask() -> NDArray[np.uint32] | None:
-        made = [words for maker in makers if (words := maker()) is not None]
+        nonlocal has_missed
+        words = of_grammar() if of_grammar else None
+        is_missing = of_grammar is not None and words is None
+        if is_missing and not has_missed:
+            has_missed = True
+            return None  # asked again, when the model has computed, it may be there
+        has_missed = False
+        made = [each for each in (words, of_schema() if of_schema else None) if each is not None]
         return np.bitwise_and.reduce(made) | tokens.fence_words if made else None
 
     return mask

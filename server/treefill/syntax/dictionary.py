@@ -34,6 +34,7 @@ from treefill import __version__, _kernels
 from treefill.syntax.grammars import LoadedGrammar
 from treefill.syntax.lexers import LEXERS, library_digest
 from treefill.syntax.matcher import tables
+from treefill.syntax.once import once
 from treefill.syntax.presets import pieces_of, preset_of, words_of
 from treefill.syntax.vocabulary import MaskVocabulary, to_bools
 
@@ -125,29 +126,45 @@ class Background:
         self._is_busy = False
         self._is_stepping = False
         self._is_stopping = False
+        self._is_closed = False
 
     def want(self, work: Callable[[], None]) -> None:
         """Have it done some time."""
         with self._changed:
-            self._waiting.append(work)
-            self._begin()
+            if not self._is_closed:
+                self._waiting.append(work)
+                self._begin()
 
     def when_quiet(self, work: Iterator[None]) -> None:
         """Have it done step by step while nothing is wanted; each step should take some milliseconds."""
         with self._changed:
-            self._with_time.append(work)
-            self._begin()
+            if not self._is_closed:
+                self._with_time.append(work)
+                self._begin()
 
     def stop(self) -> None:
-        """Finish what is being done, forget the rest: native code does not outlive its interpreter well."""
+        """Finish what is being done and forget what is wanted. Once something is wanted again, it goes on, also with
+        what has time.
+        """
         with self._changed:
             self._is_stopping = True
             self._waiting.clear()
-            self._with_time.clear()
             self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
-        self._thread, self._is_stopping = None, False
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+        with self._changed:
+            if self._thread is thread:
+                self._thread, self._is_stopping = None, False
+                atexit.unregister(self._close)
+                if self._waiting:  # wanted meanwhile
+                    self._begin()
+
+    def _close(self) -> None:
+        """Stop for good: native code does not outlive its interpreter well."""
+        with self._changed:
+            self._is_closed = True
+        self.stop()
 
     def wait(self, seconds: float, is_all: bool = False) -> bool:
         """Until nothing that was wanted is left to do, nor what has time where `is_all`; False where that takes
@@ -167,7 +184,7 @@ class Background:
         """Under the lock, after there is more to do."""
         self._next_step_s = max(self._next_step_s, time.monotonic() + self._quiet_s)
         if self._thread is None:
-            atexit.register(self.stop)  # again where it was stopped, which does no harm
+            atexit.register(self._close)
             self._thread = threading.Thread(target=self._run, name="treefill-masks", daemon=True)
             self._thread.start()
         self._changed.notify_all()
@@ -206,8 +223,7 @@ class Background:
         except StopIteration:
             return
         with self._changed:
-            if not self._is_stopping:
-                self._with_time.append(work)  # several take turns
+            self._with_time.append(work)  # several take turns
             rest_s = self._rest * (time.thread_time() - start_s)
             self._next_step_s = max(self._next_step_s, time.monotonic() + rest_s)
 
@@ -236,11 +252,10 @@ class MaskDictionary:
         self._trust = Trust()
         self._follower: _Follower | None = None
         self._compared: set[bytes] = set()
-        environment = _environment(loaded, vocabulary)
+        environment = environment_of(loaded, vocabulary)
         self._kernel = _kernels.MaskDictionary(environment, max_bytes, vocabulary.n_words)
-        name = f"{loaded.name}-{environment.hex()}.masks"
         is_kept = folder is not None and bool(library_digest(loaded))
-        self._file = folder / name if folder is not None and is_kept else None
+        self._file = kept_at(folder, loaded, environment) if folder is not None and is_kept else None
         self._read_file()
 
     def known(
@@ -361,10 +376,11 @@ class MaskDictionary:
             if new is not None:
                 Path(new.name).unlink(missing_ok=True)
 
-    @property
-    def file(self) -> Path | None:
-        """Where an earlier process left its masks, and this one is to leave them; None where nowhere."""
-        return self._file
+    def shrink(self) -> None:
+        """Give back what memory is there for making masks quickly; the masks are kept."""
+        with self._lock:
+            self._follower = None
+        self._grammar.forget()
 
     @property
     def vocabulary(self) -> MaskVocabulary:
@@ -431,8 +447,7 @@ class MaskDictionary:
 
 BACKGROUND = Background()
 """What all dictionaries of this process have done beside the way of a request."""
-_KNOWN: dict[tuple[LoadedGrammar, bytes], MaskDictionary] = {}
-_KNOWN_LOCK = threading.Lock()
+_KNOWN: list[MaskDictionary] = []
 
 
 def dictionary_for(loaded: LoadedGrammar, vocabulary: MaskVocabulary) -> MaskDictionary:
@@ -440,21 +455,24 @@ def dictionary_for(loaded: LoadedGrammar, vocabulary: MaskVocabulary) -> MaskDic
 
     Where it is kept the grammar's preset is read when there is time: a process that keeps nothing has no use for it.
     """
-    with _KNOWN_LOCK:
-        key = (loaded, vocabulary.digest)
-        if key not in _KNOWN:
-            _KNOWN[key] = MaskDictionary(loaded, vocabulary, BACKGROUND, LEXERS.folder)
-            if LEXERS.folder and (texts := preset_of(loaded.grammar)):
-                BACKGROUND.when_quiet(_KNOWN[key].read_preset(texts))
-        return _KNOWN[key]
+    return _dictionary_for((loaded, vocabulary))
 
 
-def save_dictionaries() -> None:
-    """Keep what all of them have for the next process."""
-    with _KNOWN_LOCK:
-        known = list(_KNOWN.values())
-    for each in known:
+@once
+def _dictionary_for(key: tuple[LoadedGrammar, MaskVocabulary]) -> MaskDictionary:
+    loaded, vocabulary = key
+    made = MaskDictionary(loaded, vocabulary, BACKGROUND, LEXERS.folder)
+    _KNOWN.append(made)
+    if LEXERS.folder and (texts := preset_of(loaded.grammar)):
+        BACKGROUND.when_quiet(made.read_preset(texts))
+    return made
+
+
+def put_dictionaries_away() -> None:
+    """Keep what all of them have for the next process, and give back what making masks takes."""
+    for each in list(_KNOWN):
         each.save()
+        each.shrink()
 
 
 class _Follower:
@@ -474,7 +492,12 @@ class _Follower:
         return self._acceptor
 
 
-def _environment(loaded: LoadedGrammar, vocabulary: MaskVocabulary) -> bytes:
+def kept_at(folder: Path, loaded: LoadedGrammar, environment: bytes) -> Path:
+    """The file that masks of such an environment are kept in."""
+    return folder / f"{loaded.name}-{environment.hex()}.masks"
+
+
+def environment_of(loaded: LoadedGrammar, vocabulary: MaskVocabulary) -> bytes:
     """What masks belong to besides their keys, as 16 bytes: engine, grammar, its policies and model, vocabulary."""
     digest = xxhash.xxh3_128()
     for part in (__version__, str(FORMAT), loaded.name, library_digest(loaded), repr(loaded.grammar)):

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from treefill import _kernels
+from treefill.syntax.dictionary import environment_of, kept_at
 from treefill.syntax.grammars import LoadedGrammar
 from treefill.syntax.languages import Kinds
 from treefill.syntax.matcher import tables
@@ -141,9 +142,9 @@ class Reader:
         kinds: Kinds,
         vocabulary: MaskVocabulary,
         max_bytes: int,
-        file: Path | None = None,
+        folder: Path | None = None,
     ) -> None:
-        """`file` is what an earlier process left; a dictionary that knows nothing is asked where it is None or no use.
+        """What an earlier process left is in `folder`; where nothing is there a dictionary that knows nothing is asked.
 
         Raises `GrammarError` where the grammar cannot read the vocabulary.
         """
@@ -151,8 +152,9 @@ class Reader:
         self._spelled = vocabulary.for_grammar(self._grammar)
         self._causes = _Causes(loaded, self._grammar, kinds)
         self._words = np.empty(vocabulary.n_words, np.uint32)
-        environment = bytes.fromhex(file.stem.rpartition("-")[2]) if file else b""
+        environment = environment_of(loaded, vocabulary)
         self._dictionary = _kernels.MaskDictionary(environment, max_bytes, vocabulary.n_words)
+        file = kept_at(folder, loaded, environment) if folder else None
         if file and file.exists():
             # As in `dictionary.py`; what is wrong with it is told elsewhere.
             with contextlib.suppress(RuntimeError, TypeError):

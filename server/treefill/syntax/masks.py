@@ -8,6 +8,7 @@ What makes them is loaded when the first one is wanted.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from treefill.syntax.grammars import LoadedGrammar
     from treefill.syntax.matcher import Matcher
     from treefill.syntax.vocabulary import MaskVocabulary, Tokens
+
+log = logging.getLogger(__name__)
 
 Mask = Callable[[], "NDArray[np.uint32] | None"]
 """Of where the matcher is: `[n_words]`; None where it is not known."""
@@ -40,6 +43,11 @@ class Masks(StrEnum):
     DICTIONARY = "dictionary"
     """Masks that were made before are used, and missing ones are made beside the model; else as `check`."""
 
+    @property
+    def is_of_all(self) -> bool:
+        """True where all tokens of the vocabulary are told at once."""
+        return self in _MAKERS
+
 
 def mask_of(how: Masks, matcher: Matcher, vocabulary: MaskVocabulary) -> Mask | None:
     """What tells the masks of where the matcher is; None where none are wanted.
@@ -55,21 +63,23 @@ def mask_if_ready(how: Masks, matcher: Matcher, tokens: Tokens) -> Mask | None:
         return None
     from treefill.syntax.dictionary import BACKGROUND
 
-    read = _READ.setdefault(tokens, {})
-    if matcher.loaded not in read:
-        BACKGROUND.want(lambda: _have_read(matcher.loaded, tokens))
-    vocabulary = read.get(matcher.loaded)
+    wanted, read = (matcher.loaded, how), _READ.setdefault(tokens, {})
+    if wanted not in read:
+        BACKGROUND.want(lambda: _have_read(matcher.loaded, how, tokens))
+    vocabulary = read.get(wanted)
     return None if vocabulary is None else mask_of(how, matcher, vocabulary)
 
 
 def put_away() -> None:
-    """Make no more masks in the background, and keep those that there are for the next process."""
+    """Make no more masks in the background, keep those that there are for the next process, and give back what memory
+    making them takes.
+    """
     if "treefill.syntax.dictionary" not in sys.modules:
         return
-    from treefill.syntax.dictionary import BACKGROUND, save_dictionaries
+    from treefill.syntax.dictionary import BACKGROUND, put_dictionaries_away
 
     BACKGROUND.stop()
-    save_dictionaries()
+    put_dictionaries_away()
 
 
 def _computed_each_time(matcher: Matcher, vocabulary: MaskVocabulary) -> Mask:
@@ -96,27 +106,31 @@ _MAKERS: Mapping[Masks, Callable[[Matcher, MaskVocabulary], Mask]] = {
     Masks.EACH: _computed_each_time,
     Masks.DICTIONARY: _made_before,
 }
-_VOCABULARIES: WeakKeyDictionary[Tokens, MaskVocabulary] = WeakKeyDictionary()
-_READ: WeakKeyDictionary[Tokens, dict[LoadedGrammar, MaskVocabulary | None]] = WeakKeyDictionary()
-"""The vocabularies that a grammar has read; None for one that it cannot read."""
+_VOCABULARIES: dict[bytes, MaskVocabulary] = {}
+"""By their digests: a model that was loaded again has the vocabulary that it had before."""
+_READ: WeakKeyDictionary[Tokens, dict[tuple[LoadedGrammar, Masks], MaskVocabulary | None]] = (
+    WeakKeyDictionary()
+)
+"""The vocabularies that a grammar has read; None for one that it cannot read, or is reading."""
 
 
-def _have_read(loaded: LoadedGrammar, tokens: Tokens) -> None:
+def _have_read(loaded: LoadedGrammar, how: Masks, tokens: Tokens) -> None:
     """Once a grammar and model; only the background does it, so it is never done twice at once."""
     read = _READ.setdefault(tokens, {})
-    if loaded in read:
+    if (loaded, how) in read:
         return
     from treefill.syntax.dictionary import dictionary_for
     from treefill.syntax.matcher import tables
     from treefill.syntax.vocabulary import MaskVocabulary
 
+    known = next((each for each in read.values() if each is not None), None)
+    read[loaded, how] = None  # whatever comes of it, it is not tried again
     try:
-        if tokens not in _VOCABULARIES:
-            _VOCABULARIES[tokens] = MaskVocabulary(tokens)
-        dictionary = dictionary_for(loaded, _VOCABULARIES[tokens])
-        # A model that was loaded again has the vocabulary that it had before.
-        _VOCABULARIES[tokens] = dictionary.vocabulary
-        dictionary.vocabulary.for_grammar(tables(loaded))
-        read[loaded] = dictionary.vocabulary
-    except GrammarError:
-        read[loaded] = None
+        made = known or MaskVocabulary(tokens)
+        vocabulary = _VOCABULARIES.setdefault(made.digest, made)
+        vocabulary.for_grammar(tables(loaded))
+        if how is Masks.DICTIONARY:
+            dictionary_for(loaded, vocabulary)
+        read[loaded, how] = vocabulary
+    except GrammarError as error:
+        log.info("There are no masks for %s: %s", loaded.name, error)

@@ -57,6 +57,12 @@ class MaskVocabulary:
         self.for_grammar = once(self._for_grammar)
         """The vocabulary as that grammar reads it. Once a grammar, 0.4 to 5 s: have it made in the background."""
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MaskVocabulary) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
     @property
     def n_words(self) -> int:
         """Words of a mask."""
