@@ -31,7 +31,7 @@ from treefill.syntax.dictionary import MAX_FILE_BYTES
 from treefill.syntax.grammars import load
 from treefill.syntax.languages import language_by_id
 from treefill.syntax.matcher import tables
-from treefill.syntax.presets import pieces_of, preset_of, words_of
+from treefill.syntax.presets import places_in, preset_of, words_of
 from treefill.syntax.vocabulary import MaskVocabulary
 from treefill.text import Document
 
@@ -146,13 +146,9 @@ class _Dictionary:
         """Make the masks of a preset."""
         known: set[bytes] = set().union(*words_of(spelled))
         start_s, n_places = time.thread_time(), 0
-        for part in preset:
-            acceptor = _kernels.Acceptor(self.grammar)
-            for piece in pieces_of(part, known):
-                self.learn(acceptor)
-                n_places += 1
-                if not acceptor.accept(piece):
-                    break
+        for acceptor in places_in(self.grammar, preset, known):
+            self.learn(acceptor)
+            n_places += 1
         n_made = self.kernel.counts["n_entries"]
         return Preset(sum(map(len, preset)), n_places, n_made, time.thread_time() - start_s)
 

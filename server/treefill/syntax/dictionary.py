@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -35,7 +35,7 @@ from treefill.syntax.grammars import LoadedGrammar
 from treefill.syntax.lexers import LEXERS, library_digest
 from treefill.syntax.matcher import tables
 from treefill.syntax.once import once
-from treefill.syntax.presets import pieces_of, preset_of, words_of
+from treefill.syntax.presets import places_in, preset_of, words_of
 from treefill.syntax.vocabulary import MaskVocabulary, to_bools
 
 log = logging.getLogger(__name__)
@@ -305,7 +305,7 @@ class MaskDictionary:
             yield
         n_before, spent_s, start_s = self._kernel.counts["n_new"], 0.0, time.thread_time()
         words = np.empty(self._vocabulary.n_words, np.uint32)
-        for acceptor in self._places_in(texts, known):
+        for acceptor in places_in(self._grammar, texts, known):
             if self._trust.is_given:
                 acceptor.fill_mask(spelled, words, self._kernel)
             else:
@@ -413,15 +413,6 @@ class MaskDictionary:
     def _learn(self, text: bytes) -> None:
         if not self._trust.is_lost:
             self.compare(text)
-
-    def _places_in(self, texts: Sequence[bytes], known: Collection[bytes]) -> Iterator[_kernels.Acceptor]:
-        """At each place where a token may end; what a text has that the grammar does not take is left out."""
-        for text in texts:
-            acceptor = _kernels.Acceptor(self._grammar)
-            for piece in pieces_of(text, known):
-                yield acceptor
-                if not acceptor.accept(piece):
-                    break
 
     def _place(self, keys: Sequence[bytes]) -> bytes:
         """The keys' hashes, as one."""

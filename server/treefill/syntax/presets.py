@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from treefill import _kernels
 from treefill.syntax.languages import Grammar, grammars_folder, languages
 
 SEPARATOR = "\n====\n"
@@ -40,6 +41,18 @@ def words_of(spelled: Sequence[bytes]) -> Iterator[set[bytes]]:
     """A vocabulary's tokens for `pieces_of`, some at a time, so that nobody has to wait for the interpreter long."""
     for first in range(0, len(spelled), N_WORDS):
         yield set(spelled[first : first + N_WORDS])
+
+
+def places_in(
+    grammar: _kernels.Grammar, texts: Sequence[bytes], known: Collection[bytes]
+) -> Iterator[_kernels.Acceptor]:
+    """An acceptor at each place where a token may end; what a text has that the grammar does not take is left out."""
+    for text in texts:
+        acceptor = _kernels.Acceptor(grammar)
+        for piece in pieces_of(text, known):
+            yield acceptor
+            if not acceptor.accept(piece):
+                break
 
 
 def pieces_of(text: bytes, known: Collection[bytes]) -> Iterator[bytes]:
