@@ -182,8 +182,9 @@ def _count(figures: CompletionFigures, runs: Mapping[Way, Run | None]) -> None:
 
 def _have_ready(position: Position, engine: Engine) -> None:
     """Grammar and vocabulary are read once a process."""
-    _run(position, Way.DICTIONARY, engine, None, max_new_tokens=1)
-    BACKGROUND.wait(SETTLING_S)
+    for way in (Way.DICTIONARY, Way.EACH):
+        _run(position, way, engine, None, max_new_tokens=1)
+        BACKGROUND.wait(SETTLING_S)
 
 
 def _run(
