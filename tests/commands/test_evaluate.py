@@ -44,10 +44,23 @@ def test_a_report_can_be_read_by_programs(results: Path) -> None:
     assert [summary["arm"] for summary in report["summaries"]] == ["line", "line"]
 
 
+def test_arms_are_compared_with_one_that_checks_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    file = ResultsFile(path, HEADER, Row)
+    for row in (*rows_for("line:off", [True, False]), *rows_for("line:full", [True, True])):
+        file.append(row)
+    file.close()
+    given = ["--report-only", "--json", "--arms", "line:off,line:full", "--baseline", "line:off"]
+    report = json.loads(run("infill", "--results", str(path), *given))
+
+    assert {each["baseline"] for each in report["differences"]} == {"line:off"}
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ["infill", "--arms", "nowhere"],
+        ["infill", "--baseline", "line:sometimes"],
         ["infill", "--arms", ","],
         ["infill", "--variants", "left"],
         ["infill", "--baseline", "nowhere"],

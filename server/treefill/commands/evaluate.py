@@ -143,7 +143,7 @@ def infill_command(
     """Fill holes in the HumanEval problems; the problems' own tests judge."""
     chosen_arms = _arms(arms)
     if baseline is not None:
-        policy_named(baseline)
+        _know_arm(baseline)
     chosen_variants = [_variant(name) for name in chosen(variants)]
     is_stopped = False
     if not report_only:
@@ -392,11 +392,16 @@ def chosen(names: str) -> list[str]:
 def _arms(names: str) -> list[str]:
     arms = chosen(names)
     for arm in arms:
-        policy, _, check = arm.partition(":")
-        policy_named(policy)
-        if check:
-            _check(check)
+        _know_arm(arm)
     return arms
+
+
+def _know_arm(arm: str) -> None:
+    """Raises `BadInput` for a policy, or a check behind its colon, that is not known."""
+    policy, _, check = arm.partition(":")
+    policy_named(policy)
+    if check:
+        _check(check)
 
 
 def _languages(names: Sequence[str] | None) -> list[str]:
