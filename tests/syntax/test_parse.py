@@ -37,6 +37,8 @@ def n_faults(text: str, language_id: str) -> int:
         ("python", "x = (1\n", 1),
         ("python", "", 0),
         ("python", "def f():\n    x = 1 y\n    call()g\n", 2),
+        ("python", "a = 1\rdef f():\r    return 1\r", 0),
+        ("python", "a = 1\r\ndef f():\r\n    return 1\r\n", 0),
         ("python", "def f():\n    a = b'\n" + 9_000 * "    c = 1\n", 1),  # too long for its notation
         ("json", '{"a": 1}', 0),
         ("json", '{"a": }', 1),

@@ -54,8 +54,13 @@ class Parsed:
 
 
 def encoded(text: str) -> bytes:
-    """As the parser reads it; half an emoji becomes a question mark."""
-    return text.encode(errors="replace")
+    """As the parser reads it, as many bytes as there are: half an emoji becomes a question mark, and a carriage return
+    alone, which ends a line for editors and not for grammars, a line feed.
+    """
+    return _LONE_RETURN.sub(b"\n", text.encode(errors="replace"))
+
+
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
 
 
 def parse(

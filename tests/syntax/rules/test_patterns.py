@@ -40,8 +40,8 @@ def test_what_may_become_a_match_becomes_one(text: str, beginning: str) -> None:
     for _ in range(20):  # the beginnings that it allows lead to a match, letter by letter
         if any(pattern.fits(each) for each in frontier):
             return
-        longer = (each + letter for each in frontier for letter in "abc.d")
-        frontier = [each for each in longer if pattern.may_begin(each)][:50]
+        some = frontier[:: len(frontier) // 200 + 1]  # of each kind
+        frontier = [each + letter for each in some for letter in "abc.d" if pattern.may_begin(each + letter)]
     pytest.fail(f"{text!r} says that it may begin with {beginning!r}")
 
 
