@@ -506,12 +506,16 @@ bool LexerTables::leads_on(Leads leads, int32_t first, int32_t last) {
 }
 
 void LexerTables::outcomes(LexState state, std::span<const std::pair<int32_t, int32_t>> ranges,
-                           std::span<uint64_t> found) const {
+                           std::span<const uint32_t> classes, std::span<uint64_t> found) const {
   std::lock_guard lock(wide_mutex_);
   const auto number = static_cast<StateId>(recovery_->representative(state));
   QuickProbe probe(recovery_->function());
   const auto leads = [&](int32_t character) { return probe.run(number, character, 'a') != 0; };
-  std::unordered_map<uint64_t, std::pair<size_t, uint64_t>> alike;  // how many, and where they lead
+  const auto target = [&](int32_t character) {
+    const Step step = recovery_->target(number, character);
+    return static_cast<uint64_t>(step.state) << 1 | step.is_skipped;
+  };
+  std::map<std::pair<uint32_t, uint64_t>, std::vector<size_t>> alike;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const auto [first, last] = ranges[i];
     if (first != last) {
@@ -521,13 +525,15 @@ void LexerTables::outcomes(LexState state, std::span<const std::pair<int32_t, in
     found[i] = probe.run(number, first, 'a');
     if (found[i] == 0) continue;
     found[i] ^= probe.run(number, first, ' ') << 1;
-    auto& [n, target] = alike[found[i]];
-    if (n++ % kAlikeTried == 0) {
-      const Step step = recovery_->target(number, first);
-      const uint64_t led_to = static_cast<uint64_t>(step.state) << 1 | step.is_skipped;
-      if (n > 1 && led_to != target) throw std::runtime_error("the grammar's lexer tells characters apart unseen");
-      target = led_to;
-    }
+    alike[{classes[i], found[i]}].push_back(i);
+  }
+  for (const auto& [what, members] : alike) {
+    const uint64_t led_to = target(ranges[members.front()].first);
+    bool are_alike = true;
+    for (size_t n = kAlikeTried; n < members.size() && are_alike; n += kAlikeTried)
+      are_alike = target(ranges[members[n]].first) == led_to;
+    for (size_t n = 0; n < members.size() && !are_alike; ++n)
+      found[members[n]] ^= (target(ranges[members[n]].first) + 1) * 0x9E3779B97F4A7C15u;
   }
 }
 

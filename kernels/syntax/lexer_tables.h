@@ -69,8 +69,9 @@ class LexerTables {
   bool leads_on(LexState state, int32_t first, int32_t last) const;
 
   // What the state makes of each of these: of a character where it leads to, of a range (of one of which a text has
-  // only the first bytes) whether it leads on. Equal numbers are equal outcomes.
-  void outcomes(LexState state, std::span<const std::pair<int32_t, int32_t>> ranges, std::span<uint64_t> found) const;
+  // only the first bytes) whether it leads on. Equal numbers in one of the classes are equal outcomes.
+  void outcomes(LexState state, std::span<const std::pair<int32_t, int32_t>> ranges, std::span<const uint32_t> classes,
+                std::span<uint64_t> found) const;
 
   // All that was found out, for the next process.
   std::vector<uint32_t> keep() const;

@@ -47,6 +47,16 @@ void append_all(std::string& to, const std::vector<T>& values) {
   to.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
+// Are they ranges of at most so many tokens, one behind the other?
+bool are_in_order(const std::vector<TokenRange>& ranges, size_t n_tokens) {
+  uint32_t end = 0;
+  for (const TokenRange& range : ranges) {
+    if (range.from < end || range.to <= range.from || range.to > n_tokens) return false;
+    end = range.to;
+  }
+  return true;
+}
+
 // Reads what `append` wrote; throws std::out_of_range past the end.
 class Reading {
  public:
@@ -161,7 +171,9 @@ void StoredMask::apply(std::span<uint32_t> words, std::span<const uint32_t> all)
 // What an earlier process has written. Reading it has no place in the file that another reader could move.
 class MaskDictionary::File {
  public:
-  File(const std::string& path, const Hash128& environment) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  // Whatever lies there, nobody waits for it.
+  File(const std::string& path, const Hash128& environment)
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) throw std::runtime_error("it cannot be opened");
     try {
       read_rows(environment);
@@ -200,7 +212,7 @@ class MaskDictionary::File {
  private:
   void read_rows(const Hash128& environment) {
     struct stat status{};
-    if (::fstat(descriptor_, &status) != 0) throw std::runtime_error("it cannot be read");
+    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) throw std::runtime_error("it cannot be read");
     const auto size = static_cast<uint64_t>(status.st_size);
     if (size < sizeof(Header) || size > kMaxFileBytes) throw std::runtime_error("it has not a dictionary's size");
     const auto header = Reading(bytes_at(0, sizeof(Header))).one<Header>();
@@ -278,7 +290,8 @@ MaskDictionary::Found MaskDictionary::read_from(const std::shared_ptr<const File
   bool is_whole = true;
   try {
     record = file->read(*file->find(hash));
-    is_whole = !record.second.mask || record.second.mask->fits(n_words_);
+    const MaskEntry& entry = record.second;
+    is_whole = (!entry.mask || entry.mask->fits(n_words_)) && are_in_order(entry.open, n_words_ * 32);
   } catch (const std::exception&) {
     is_whole = false;
   }

@@ -135,6 +135,7 @@ bool MaskWalk::fill_half(const TokenTrie& trie, Roots& roots, std::span<uint32_t
       continue;
     }
     MaskDictionary::Found entry = look_up(config, has_line_feed, *dictionary);
+    if (entry && !entry->mask && kDepths[rung] == kWhole) entry = nullptr;  // nothing is deeper
     if (!entry && effort == Effort::kLookUp) return false;
     if (!entry) {
       made.resize(words.size());

@@ -57,7 +57,7 @@ void refine(const LexerTables& lexer, const std::vector<std::pair<int32_t, int32
   std::vector<uint64_t> outcomes(pieces.size());
   for (size_t state = 0; state < lexer.n_states(); ++state) {
     if (lexer.state(static_cast<LexState>(state)).is_final) continue;
-    lexer.outcomes(static_cast<LexState>(state), pieces, outcomes);
+    lexer.outcomes(static_cast<LexState>(state), pieces, class_of, outcomes);
     if (std::all_of(outcomes.begin(), outcomes.end(), [](uint64_t outcome) { return outcome == 0; })) continue;
     std::map<std::pair<uint32_t, uint64_t>, uint32_t> numbers;
     for (size_t i = 0; i < pieces.size(); ++i)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +17,7 @@ from treefill.commands import masks
 from treefill.commands.heap import heap
 from treefill.commands.masks import doctor_command
 from treefill.commands.masks_page import page
+from treefill.commands.options import open_app
 from treefill.commands.plots import Bar, bars, columns
 from treefill.engine import tokenizer
 from treefill.errors import BadInput, GrammarError, TreefillError
@@ -83,6 +86,35 @@ def test_a_damaged_one_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.Capt
     assert run(tmp_path, html=tmp_path / "out.html") == 1
     assert "1 record is damaged" in capsys.readouterr().out
     assert "1 record is damaged" in (tmp_path / "out.html").read_text("utf-8")
+
+
+def test_a_page_takes_no_other_files_place(tmp_path: Path) -> None:
+    page_at = tmp_path / "out.html"
+    for _ in range(2):
+        assert run(tmp_path, html=page_at) == 0
+    code = tmp_path / "code.py"
+    code.write_text("x = 1\n")
+    with pytest.raises(BadInput, match="is there already and is no page of this command: name another file"):
+        run(tmp_path, html=code)
+    assert code.read_text() == "x = 1\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file of POSIX")
+def test_what_is_no_file_is_told_and_nobody_waits_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = open_app(cache_dir=tmp_path).store.grammars_dir
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "json-00.masks")
+    assert run(tmp_path) == 1
+    assert "is no file of masks: remove it, it is made anew." in " ".join(capsys.readouterr().out.split())
+    (folder / "json-00.masks").unlink()
+    folder.rmdir()
+    folder.touch()
+    assert run(tmp_path) == 1
+    assert "cannot be read (Not a directory): check its permissions." in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 class Words(ByteVocabulary):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
+import struct
 import subprocess
 import sys
 import threading
@@ -70,6 +72,7 @@ class Tokens:
 
 
 VOCABULARY = MaskVocabulary(Tokens())
+DEEPER = b"\xff\xff\xff\xff"
 GIVEN = Trust(n_right=module.N_TRIALS, n_places=module.N_PLACES)
 
 
@@ -310,6 +313,87 @@ def test_a_file_that_is_cut_while_it_is_open_gives_no_wrong_mask(tmp_path: Path)
     for text in prefixes_of(TEXTS["json"]):
         assert later.fill(after("json", text)).tolist() == made_anew("json", text)
     assert later.counts["n_damaged"] == 1
+
+
+@pytest.mark.parametrize(
+    ("ranges", "form"),
+    [
+        (b"", DEEPER),
+        (struct.pack("<II", 0, 0xFFFF_FFF0), None),
+        (struct.pack("<II", 9, 3), None),
+        (struct.pack("<IIII", 0, 9, 5, 12), None),
+    ],
+)
+def test_a_file_that_says_nothing_of_use_gives_no_wrong_mask(
+    tmp_path: Path, ranges: bytes, form: bytes | None
+) -> None:
+    """Its checksums are right."""
+    trusted("json", tmp_path).save()
+    [file] = tmp_path.glob("json-*.masks")
+    file.write_bytes(with_records(file.read_bytes(), ranges, form))
+    later = believing("json", tmp_path)
+    assert later.counts["n_in_file"] > 0
+    for text in prefixes_of(TEXTS["json"]):
+        assert later.fill(after("json", text)).tolist() == made_anew("json", text)
+
+
+def with_records(data: bytes, ranges: bytes, form: bytes | None) -> bytes:
+    """A file of masks with these open ranges, and this form, in all of its records."""
+    header, row = struct.Struct("<4sI16sQQ"), struct.Struct("<QQQQQ")
+    magic, n_records, environment, _, _ = header.unpack_from(data)
+    first = header.size + n_records * row.size
+    bodies, rows = bytearray(data[first:]), bytearray()
+    for low, high, offset, n_bytes, _ in row.iter_unpack(data[header.size : first]):
+        record = data[offset : offset + n_bytes]
+        rest = 4 + int.from_bytes(record[:4], "little")
+        behind = rest + 4 + 8 * int.from_bytes(record[rest : rest + 4], "little")
+        new = record[:rest] + (len(ranges) // 8).to_bytes(4, "little") + ranges
+        new += (form or record[behind : behind + 4]) + record[behind + 4 :]
+        rows += row.pack(low, high, first + len(bodies), len(new), xxhash.xxh3_64_intdigest(new))
+        bodies += new
+    begin = (magic, n_records, environment, first + len(bodies))
+    checksum = xxhash.xxh3_64_intdigest(header.pack(*begin, 0) + rows)
+    return header.pack(*begin, checksum) + rows + bodies
+
+
+def test_a_file_that_gives_wrong_masks_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trusted("json", tmp_path).save()
+    later = dictionary_of("json", tmp_path)
+    monkeypatch.setattr(MaskDictionary, "_is_right_alone", lambda *_: False)
+    assert not all(later.compare(text) for text in prefixes_of(TEXTS["json"]))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files of POSIX")
+def test_nobody_waits_for_what_lies_in_a_files_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    trusted("json", tmp_path).save()
+    [file] = tmp_path.glob("json-*.masks")
+    file.unlink()
+    os.mkfifo(file)
+    later = believing("json", tmp_path)
+    assert later.fill(after("json", b"[1")).tolist() == made_anew("json", b"[1")
+    file.unlink()
+    file.mkdir()
+    believing("json", tmp_path).save()
+    assert f"{file} cannot be written (Is a directory). Make room there, or remove it." in caplog.text
+
+
+def test_what_is_old_goes_and_what_cannot_be_removed_keeps_nobody_from_saving(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.masks").mkdir()
+    (tmp_path / "b.masks").symlink_to(tmp_path / "nowhere")
+    for name in ("c.masks", "d.masks8x2", "e.lexers"):
+        (tmp_path / name).touch()
+    for name in ("a.masks", "c.masks", "d.masks8x2", "e.lexers"):
+        os.utime(tmp_path / name, (0, 0))
+    trusted("json", tmp_path).save()
+    assert caplog.text == ""
+    names = {each.name for each in tmp_path.iterdir() if not each.name.startswith("json-")}
+    assert names == {"a.masks", "b.masks", "e.lexers"}
+    assert list(tmp_path.glob("json-*.masks"))
 
 
 def test_a_file_of_another_vocabulary_is_not_used(tmp_path: Path) -> None:

@@ -87,6 +87,18 @@ def allowed_alone(matcher: Matcher, vocabulary: MaskVocabulary = VOCABULARY) -> 
     return [number for number, token in enumerate(vocabulary.spelled) if token and matcher.allows(token)]
 
 
+@pytest.mark.parametrize("language", ["javascript", "csharp", "typescript"])
+def test_characters_that_a_lexer_takes_alike_at_first_are_told_apart(language: str) -> None:
+    """A no-break space is no letter, however many letters there are."""
+    letters = [chr(0x4E00 + number) for number in range(200)]
+    vocabulary = MaskVocabulary(Words(*(each.encode() for each in ("\u00a0", *letters, "a"))))
+    for text in ("", "x", "x = ", "x = y", "// ", "'"):
+        matcher = at(f"{text}‸", language)
+        allowed = to_bools(matcher.fill_mask(vocabulary), len(vocabulary.spelled))
+        for number in (256, 257, 400, 457):
+            assert allowed[number] == matcher.allows(vocabulary.spelled[number]), (text, number)
+
+
 @pytest.mark.parametrize(
     ("language", "buffer"), [(language, buffer) for language in PLACES for buffer in PLACES[language]]
 )

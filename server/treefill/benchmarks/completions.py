@@ -253,6 +253,8 @@ def _markdown(figures: CompletionFigures) -> str:
             f"| {way} | {each.n_tokens} | {ms:.2f} | {100 * (ms / max(free_ms, 1e-9) - 1):+.1f} % "
             f"| {each.ms_a_token(each.guard_s):.3f} | {each.ms_a_token(each.mask_s):.3f} | {masked} |"
         )
+    if not figures.sums[Way.DICTIONARY].n_masked or not figures.sums[Way.EACH].n_masked:
+        return "\n".join([*lines, "", "No masks were told, so there is nothing to compare."])
     lines += [
         "",
         f"Of the time that masks take, the dictionary takes {100 * figures.share_off_the_way:.1f} % off the answer's "

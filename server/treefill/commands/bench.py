@@ -258,6 +258,8 @@ def _with_grammars(names: list[str] | None) -> list[Language]:
             raise BadInput(
                 f"There is no grammar for the language {name}: `treefill languages` lists those there are."
             )
+        if each.grammars[0].parse_only:
+            raise BadInput(f"There are no masks for the language {name}. {each.grammars[0].parse_only}")
     return found
 
 

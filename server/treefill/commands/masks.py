@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,12 @@ MAX_CHI_SQUARE = 350.0
 MIN_HASHES = 2_000
 """Of fewer it tells nothing."""
 HOW_TO_PROFILE = "Name FILEs to see which of their masks are known, and where the time goes."
+MAX_CHARS = 100_000
+"""Of a file to read."""
+PAGE_MARK = b"<title>Masks that were made before</title>"
+"""By which a page is known again, in its"""
+MAX_MARK_BYTES = 4_096
+"""first bytes."""
 NOT_GUARDED = "{grammar} makes no masks. {why}"
 
 
@@ -169,7 +176,14 @@ def _kept_files(folder: Path) -> tuple[list[MaskFile], list[str]]:
 
     found: list[MaskFile] = []
     complaints: list[str] = []
-    for path in sorted(folder.glob("*.masks")):
+    try:
+        paths = [folder / name for name in sorted(os.listdir(folder)) if name.endswith(".masks")]
+    except FileNotFoundError:
+        paths = []
+    except OSError as error:
+        complaints.append(f"{folder} cannot be read ({error.strerror}): check its permissions.")
+        paths = []
+    for path in paths:
         try:
             found.append(read_mask_file(path))
         except GrammarError as error:
@@ -215,7 +229,8 @@ def _profiles(documents: list[tuple[Document, Language]], wanted: str | None, ap
         if grammar not in readers:
             loaded = load(grammar)
             readers[grammar] = Reader(loaded, known.kinds, masks, MAX_BYTES, app.store.grammars_dir)
-        readers[grammar].read([vocabulary.token_bytes(token) for token in vocabulary.encode(document.text)])
+        begin = document.text[:MAX_CHARS]  # more than is read
+        readers[grammar].read([vocabulary.token_bytes(token) for token in vocabulary.encode(begin)])
     return [reader.profile for reader in readers.values()]
 
 
@@ -235,9 +250,12 @@ def _write_page(
 ) -> None:
     from treefill.commands.masks_page import page
 
+    # A file's name may have bytes that are no text.
+    data = page(found, profiles, complaints, memory).encode(errors="backslashreplace")
     try:
-        # A file's name may have bytes that are no text.
-        path.write_text(page(found, profiles, complaints, memory), "utf-8", errors="backslashreplace")
+        if path.is_file() and PAGE_MARK not in path.read_bytes()[:MAX_MARK_BYTES]:
+            raise BadInput(f"{path} is there already and is no page of this command: name another file.")
+        path.write_bytes(data)
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror}): name another place.") from None
 

@@ -349,6 +349,7 @@ class MaskDictionary:
         if not is_right:
             for key in keys:
                 self._kernel.evict(key)
+            self._remove_file()
             names = ", ".join(self._kernel.hash(key).hex() for key in keys)
             log.warning("A mask was wrong and is dropped (%s).", names)
             if self._trust.is_lost:
@@ -368,13 +369,16 @@ class MaskDictionary:
             ) as new:
                 new.write(data)
             os.replace(new.name, self._file)
-            for older in self._file.parent.glob("*.masks"):
-                if older.stat().st_mtime < time.time() - KEPT_S:
-                    older.unlink(missing_ok=True)
         except OSError as error:
-            log.warning("Masks are not kept for the next start (%s).", error.strerror)
+            log.warning(
+                "Masks are not kept for the next start: %s cannot be written (%s). Make room there, or remove it.",
+                self._file,
+                error.strerror,
+            )
             if new is not None:
                 Path(new.name).unlink(missing_ok=True)
+            return
+        _remove_old(self._file.parent)
 
     def shrink(self) -> None:
         """Give back what memory is there for making masks quickly; the masks are kept."""
@@ -403,12 +407,18 @@ class MaskDictionary:
         return self._kernel.hashes
 
     def _read_file(self) -> None:
-        if self._file is None or not self._file.exists():
+        if self._file is None or not is_there(self._file):
             return
         try:
             self._kernel.open_file(str(self._file))
         except (RuntimeError, TypeError) as error:  # a name that is no UTF-8 is none for the kernel
             log.info("The masks in %s are not used: %s.", self._file, error)
+
+    def _remove_file(self) -> None:
+        """What gives wrong masks is not to do so in the next process, too."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.unlink(missing_ok=True)
 
     def _learn(self, text: bytes) -> None:
         if not self._trust.is_lost:
@@ -464,6 +474,22 @@ def put_dictionaries_away() -> None:
     for each in list(_KNOWN):
         each.save()
         each.shrink()
+
+
+def is_there(file: Path) -> bool:
+    """Whether a file can be looked at; where it cannot, masks are made anew."""
+    try:
+        return file.exists()
+    except OSError:
+        return False
+
+
+def _remove_old(folder: Path) -> None:
+    """What nobody has written for long, and what an end in the middle of writing has left."""
+    for older in folder.glob("*.masks*"):
+        with contextlib.suppress(OSError):  # somebody else's, or no file
+            if older.lstat().st_mtime < time.time() - KEPT_S:
+                older.unlink()
 
 
 class _Follower:

@@ -7,6 +7,8 @@ masks, and the records, which name the masks that they share. All numbers are li
 
 from __future__ import annotations
 
+import os
+import stat
 import struct
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +21,8 @@ from treefill.errors import GrammarError
 
 MAGIC = b"TMD2"
 FORMS = ("allowed", "refused", "bits")
+MAX_BYTES = 256 << 20
+"""Larger ones the kernel does not use."""
 N_BUCKETS = 256
 """That hashes are counted in, by their lowest byte."""
 _HEADER = struct.Struct("<4sI16sQQ")
@@ -147,9 +151,15 @@ def occupancy(digests: Sequence[bytes]) -> Occupancy:
 def read_mask_file(path: Path) -> MaskFile:
     """Read all of it. Raises `GrammarError`, with the reason, where it is no file that the kernel wrote."""
     try:
-        data = path.read_bytes()
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+                raise GrammarError(f"{path} is no file of masks: remove it, it is made anew.")
+            data = file.read()
     except OSError as error:
-        raise GrammarError(f"The masks in {path} cannot be read ({error.strerror}).") from None
+        raise GrammarError(
+            f"The masks in {path} cannot be read ({error.strerror}): remove it, it is made anew."
+        ) from None
     if len(data) < _HEADER.size:
         raise GrammarError(f"The masks in {path} are cut short: they are made anew.")
     magic, n_records, _environment, n_bytes, checksum = _HEADER.unpack_from(data)

@@ -19,14 +19,16 @@ from pathlib import Path
 import numpy as np
 
 from treefill import _kernels
-from treefill.syntax.dictionary import environment_of, kept_at
+from treefill.syntax.dictionary import environment_of, is_there, kept_at
 from treefill.syntax.grammars import LoadedGrammar
 from treefill.syntax.languages import Kinds
 from treefill.syntax.matcher import tables
 from treefill.syntax.vocabulary import MaskVocabulary
 
 MAX_BOUNDARIES = 2_000
-"""Of one text."""
+"""Of one text,"""
+MAX_TEXT_S = 20.0
+"""and so much of the processor."""
 
 
 class Cause(StrEnum):
@@ -155,7 +157,7 @@ class Reader:
         environment = environment_of(loaded, vocabulary)
         self._dictionary = _kernels.MaskDictionary(environment, max_bytes, vocabulary.n_words)
         file = kept_at(folder, loaded, environment) if folder else None
-        if file and file.exists():
+        if file and is_there(file):
             # As in `dictionary.py`; what is wrong with it is told elsewhere.
             with contextlib.suppress(RuntimeError, TypeError):
                 self._dictionary.open_file(str(file))
@@ -165,8 +167,10 @@ class Reader:
         """One more text, as the tokens that spell it."""
         acceptor = _kernels.Acceptor(self._grammar)
         self.profile.n_texts += 1
-        n = 0
+        n, end_s = 0, time.thread_time() + MAX_TEXT_S
         for piece in pieces[:max_boundaries]:
+            if time.thread_time() > end_s:
+                break
             self._ask(acceptor)
             n += 1
             if not acceptor.accept(piece):
