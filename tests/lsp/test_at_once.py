@@ -1,5 +1,6 @@
 """What needs no model, as an editor sees it: templates while there is none, and habits; and that neither leaks."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,19 @@ def accept_once(editor: Editor) -> str:
     return source
 
 
+def becomes_a_habit(editor: Editor) -> bool:
+    """Whether it is offered before long: what was accepted is learned beside the way of a request."""
+    for _ in range(100):
+        editor.open(URI, TEST + "\n")
+        editor.ask_at(URI, len(TEST))
+        source = editor.explain(URI)["source"]
+        editor.close_document(URI)
+        if source == "habit":
+            return True
+        time.sleep(0.1)
+    return False
+
+
 @pytest.mark.parametrize("statistics", ["true", "false"])
 def test_what_is_accepted_five_times_is_a_habit_and_lies_on_no_disk(
     statistics: str, start_alone: StartServer, tmp_path: Path
@@ -85,9 +99,8 @@ def test_what_is_accepted_five_times_is_a_habit_and_lies_on_no_disk(
     editor = start_alone({"texts": [ZEBRA]}, environment={"TREEFILL_STATISTICS": statistics})
     editor.wait_ready()
 
-    sources = [accept_once(editor) for _ in range(6)]
-
-    assert sources == ["decoded"] * 5 + ["habit"]
+    assert [accept_once(editor) for _ in range(5)] == ["decoded"] * 5
+    assert becomes_a_habit(editor)
     assert editor.shut_down() == 0
     assert leaks(tmp_path, ("zebra_crossing",)) == []
 
@@ -105,7 +118,7 @@ def test_who_wants_it_keeps_habits_from_session_to_session(start: StartServer, t
 
     again = start(None, environment=kept)
     again.wait_ready()
-    assert accept_once(again) == "habit"
+    assert becomes_a_habit(again)
 
 
 def test_no_habit_is_learned_where_they_are_switched_off(start_alone: StartServer) -> None:
