@@ -123,18 +123,21 @@ class _LeadingRuns:
                 ids.setdefault(count_run(token[: len(token) - len(token.lstrip())]), []).append(number)
         self._ids = [np.array(each, np.int64) for each in ids.values()]
         self._n_line_feeds, self._n_blanks = np.array(list(ids), np.int64).reshape(-1, 2).T
-        self._others = lru_cache(maxsize=64)(self._made_others)
+        self._others = lru_cache(maxsize=128)(self._made_others)
 
     def taken_off(self, words: NDArray[np.uint32], n_line_feeds: int, n_blanks: int) -> NDArray[np.uint32]:
         """The mask without the tokens whose runs are longer."""
-        is_long = (self._n_line_feeds > n_line_feeds) | (self._n_blanks > n_blanks)
-        return words & self._others(is_long.tobytes(), len(words)) if is_long.any() else words
+        others = self._others(n_line_feeds, n_blanks, len(words))
+        return words if others is None else words & others
 
-    def _made_others(self, is_long: bytes, n_words: int) -> NDArray[np.uint32]:
-        """All tokens but these: `[n_words]`. There are few such sets, and each is wanted at place after place."""
-        ids = np.concatenate(
-            [self._ids[number] for number in np.flatnonzero(np.frombuffer(is_long, np.bool_))]
-        )
+    def _made_others(self, n_line_feeds: int, n_blanks: int, n_words: int) -> NDArray[np.uint32] | None:
+        """All tokens but those, `[n_words]`, or None where there are none. The same few are wanted at place after
+        place.
+        """
+        is_long = (self._n_line_feeds > n_line_feeds) | (self._n_blanks > n_blanks)
+        if not is_long.any():
+            return None
+        ids = np.concatenate([self._ids[number] for number in np.flatnonzero(is_long)])
         words = np.full(n_words, 0xFFFF_FFFF, np.uint32)
         np.bitwise_and.at(words, ids // _BITS, ~np.left_shift(np.uint32(1), (ids % _BITS).astype(np.uint32)))
         return words
