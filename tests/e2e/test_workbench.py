@@ -1,5 +1,6 @@
 """The harness itself, with an extension that answers at once: what a user sees is what the tests read."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.e2e.workbench import FAILED, SCREENSHOTS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
+ENDING_S = 20
 STUB = "e2e.stub.counts"
 """The stub's status bar item, which stands there once the stub answers."""
 
@@ -47,8 +49,11 @@ def test_nothing_runs_on_after_closing(
     first.wait_until(lambda: len(server.extension_hosts()) == 2, "an extension host for each window")
 
     first.close()
-    assert len(server.extension_hosts()) == 1
+    second.wait_until(lambda: len(server.extension_hosts()) == 1, "the first window's extension host to end")
     second.close()
+    deadline_s = time.monotonic() + ENDING_S
+    while {process.pid for process in server.processes()} != before and time.monotonic() < deadline_s:
+        time.sleep(0.1)
     assert {process.pid for process in server.processes()} == before
     server.stop()
     assert server.processes() == []
