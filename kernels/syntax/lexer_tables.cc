@@ -12,6 +12,7 @@ namespace {
 using Text = std::vector<int32_t>;  // code points
 
 constexpr size_t kMaxStates = 0xFFFE;
+constexpr int32_t kFew = 64;            // characters that begin alike and lack one byte: all of them are tried
 constexpr size_t kAlikeTried = 97;      // of so many characters that behave alike one is followed to its state
 constexpr size_t kUnusedInARow = 2048;  // numbers without a state, after which no further one is looked for
 
@@ -85,6 +86,13 @@ class Probe : TSLexer {
   bool is_past_end_ = false;
   Trace trace_;
 };
+
+template <typename Is>
+bool any_of(int32_t first, int32_t last, Is is) {
+  for (int32_t character = first; character <= last; ++character)
+    if (is(character)) return true;
+  return false;
+}
 
 // Runs it over two characters and sums up what it did: the same for many characters, so it keeps no trace.
 class QuickProbe : TSLexer {
@@ -495,7 +503,12 @@ void LexerTables::find_bound_to_accept() {
 LexerTables::~LexerTables() = default;
 
 bool LexerTables::leads_on(LexState state, int32_t first, int32_t last) const {
-  return leads_on([&](int32_t character) { return step(state, character).state != kDead; }, first, last);
+  if (leads_on([&](int32_t character) { return step(state, character).state != kDead; }, first, last)) return true;
+  if (last - first >= kFew) return false;
+  std::lock_guard lock(wide_mutex_);
+  const auto number = static_cast<StateId>(recovery_->representative(state));
+  QuickProbe probe(recovery_->function());
+  return any_of(first, last, [&](int32_t character) { return probe.run(number, character, 'a') != 0; });
 }
 
 template <typename Leads>
@@ -519,7 +532,7 @@ void LexerTables::outcomes(LexState state, std::span<const std::pair<int32_t, in
   for (size_t i = 0; i < ranges.size(); ++i) {
     const auto [first, last] = ranges[i];
     if (first != last) {
-      found[i] = leads_on(leads, first, last);
+      found[i] = leads_on(leads, first, last) || (last - first < kFew && any_of(first, last, leads));
       continue;
     }
     found[i] = probe.run(number, first, 'a');

@@ -64,8 +64,8 @@ class LexerTables {
   LexerTables(LexFunction lex, size_t n_symbols, std::span<const uint32_t> kept = {});
   ~LexerTables();
 
-  // Does some character of those lead on from the state? Of each kind that grammars tell apart one is tried, and the
-  // first, middle and last, so the answer may be wrong where a grammar tells others.
+  // Does some character of those lead on from the state? Of more than 64 one of each kind that grammars tell apart is
+  // tried, and the first, middle and last, so the answer may be wrong where a grammar tells others.
   bool leads_on(LexState state, int32_t first, int32_t last) const;
 
   // What the state makes of each of these: of a character where it leads to, of a range (of one of which a text has

@@ -87,6 +87,17 @@ def allowed_alone(matcher: Matcher, vocabulary: MaskVocabulary = VOCABULARY) -> 
     return [number for number, token in enumerate(vocabulary.spelled) if token and matcher.allows(token)]
 
 
+@pytest.mark.parametrize("letter", ["\ua9ec", "\ub285", "é", "𝒳"])
+def test_a_rare_letter_may_come_a_byte_at_a_time(letter: str) -> None:
+    """Neither the first, the middle nor the last of the characters that begin like it need be a letter."""
+    data = letter.encode()
+    vocabulary = MaskVocabulary(Words(*(data[:end] for end in range(1, len(data) + 1))))
+    matcher = at("int ‸", "cpp")
+    allowed = to_bools(matcher.fill_mask(vocabulary), len(vocabulary.spelled))
+    assert allowed[256:].all()
+    assert all(matcher.accept(data[number : number + 1]) for number in range(len(data)))
+
+
 @pytest.mark.parametrize("language", ["javascript", "csharp", "typescript"])
 def test_characters_that_a_lexer_takes_alike_at_first_are_told_apart(language: str) -> None:
     """A no-break space is no letter, however many letters there are."""
