@@ -87,6 +87,32 @@ def allowed_alone(matcher: Matcher, vocabulary: MaskVocabulary = VOCABULARY) -> 
     return [number for number, token in enumerate(vocabulary.spelled) if token and matcher.allows(token)]
 
 
+@pytest.mark.parametrize("text", ['x = "', 'x = "a', 'x = f(r"', 'x = r"a\\', 'x = """', 'x = b"'])
+def test_strings_that_go_on_over_a_lines_end_without_a_policy(text: str) -> None:
+    """By its grammar alone a string of Python may begin with a line feed."""
+    tokens = (
+        b"\n",
+        b"\ns",
+        b"\ns ",
+        b"\n    s t",
+        b"\n\n",
+        b"\n\ns ",
+        b'\ns"',
+        b'\n"\n',
+        b"a\nb ",
+        b"\\\nb ",
+    )
+    grammar = language_by_id("python").grammars[0]
+    without_policy = _kernels.Grammar(load(grammar).capsule, scanner_model=grammar.scanner_model)
+    vocabulary = MaskVocabulary(Words(*tokens))
+    acceptor = _kernels.Acceptor(without_policy)
+    assert acceptor.accept(text.encode())
+    allowed = to_bools(vocabulary.fill_mask(acceptor, without_policy), len(vocabulary.spelled))
+    assert {token: acceptor.allows(token) for token in tokens} == dict(
+        zip(tokens, allowed[256:], strict=True)
+    )
+
+
 @pytest.mark.parametrize("letter", ["\ua9ec", "\ub285", "é", "𝒳"])
 def test_a_rare_letter_may_come_a_byte_at_a_time(letter: str) -> None:
     """Neither the first, the middle nor the last of the characters that begin like it need be a letter."""

@@ -258,7 +258,7 @@ class PythonScanner : public ScannerModel {
         const auto content_or_nothing = [&] { return has_content ? content(end) : declined(); };
         if (is_more || !reader_.is_unknown()) open = end;
         if (reader_.is_unknown()) {
-          tell_rest_of_string(has_content, open);
+          tell_rest_of_string(is_triple, has_content, open);
           return undecided(string_tokens(has_content), true);
         }
         switch (reader_.next()) {
@@ -307,13 +307,15 @@ class PythonScanner : public ScannerModel {
       }
     }
 
-    // Its content is as good as one letter, but for the indentations of lines in it, which `past` is told.
-    void tell_rest_of_string(bool has_content, uint32_t open) const {
+    // Its content is as good as one letter, but for the indentations of lines in it, which `past` is told. In a string
+    // of one line it matters where a line feed is.
+    void tell_rest_of_string(bool is_triple, bool has_content, uint32_t open) const {
       if (!question_.rest) return;
       const std::string_view text = question_.text.substr(question_.position, open - question_.position);
       const size_t line_feed = text.find('\n');
       std::string before(has_content ? 1 : 0, 'a');
-      if (line_feed != std::string_view::npos) before += lines_in(text.substr(line_feed));
+      if (line_feed != std::string_view::npos)
+        before = is_triple ? before + lines_in(text.substr(line_feed)) : std::string(text);
       tell_rest(question_, before, open);
       // A line's end in it is all that the scanner would find nothing for.
       question_.rest->is_never_lexed = question_.is_strict && has_content;
@@ -352,7 +354,7 @@ class PythonScanner : public ScannerModel {
       for (int n_quotes = 1; n_quotes < 3; ++n_quotes) {
         reader_.advance();
         if (reader_.is_unknown()) {
-          tell_rest_of_string(has_content, start);
+          tell_rest_of_string(true, has_content, start);
           return undecided(only(kStringContent) | only_if(!has_content, kStringEnd), false);
         }
         if (reader_.next() != quote) return content(reader_.position());
