@@ -201,3 +201,11 @@ def test_what_is_opened_at_the_cursor_may_be_closed_below() -> None:
 
     assert rests[0] == b"\n    a\n  else\n    b\n  end\n"
     assert rests[-1] == b"\n"
+
+
+def test_a_statement_that_is_too_long_to_be_read_may_want_a_body_all_the_same() -> None:
+    text = 10_000 * "lambda: "
+    found = skeleton_at(text, len(text), language_by_id("python"))
+
+    assert found.statements == ()
+    assert found.body_for(b"0\nif x:").strip() == found.filler

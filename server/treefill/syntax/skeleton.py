@@ -75,7 +75,7 @@ class Skeleton:
         """The body that a block wants which `middle` begins at the end of its line; empty where it begins none."""
         if not self.filler or self.right.strip() or not re.search(rb":\s*(#[^\n]*)?$", middle):
             return b""
-        line = (self.statements[-1] + middle).rpartition(b"\n")[2]
+        line = b"".join((*self.statements[-1:], middle)).rpartition(b"\n")[2]
         return b"\n" + _deeper(line[: len(line) - len(line.lstrip())]) + self.filler
 
 
